@@ -1,0 +1,171 @@
+"""``IRModule``: the unit that passes map to one another: named functions and data type definitions."""
+from __future__ import annotations
+
+from typing import Any, Callable, Iterator, Mapping
+
+from ..support.errors import ArgumentError
+from .attrs import DictAttrs
+from .expr import BaseFunc, GlobalVar
+from .node import Node
+from .type import GlobalTypeVar
+
+
+class IRModule(Node):
+    """Functions by global name, algebraic data types, and module attributes.
+
+    The mapping interface (``mod["main"]``, ``mod["f"] = func``) edits in place, as users expect; passes work on
+    ``mod.copy()`` and never edit what they were given.
+    """
+
+    __slots__ = ("functions", "type_definitions", "attrs", "_names", "_type_names", "_tags")
+
+    def __init__(self, functions: Mapping[Any, BaseFunc] | None = None, type_definitions: Mapping[Any, Any] | None = None,
+                 attrs: Any = None) -> None:
+        self.functions: dict[GlobalVar, BaseFunc] = {}
+        self.type_definitions: dict[GlobalTypeVar, Any] = {}
+        self._names: dict[str, GlobalVar] = {}
+        self._type_names: dict[str, GlobalTypeVar] = {}
+        self.attrs, self.span = attrs if attrs is not None else DictAttrs(), None
+        for key, data in (type_definitions or {}).items():
+            self.add_type_def(key if isinstance(key, GlobalTypeVar) else GlobalTypeVar(key), data)
+        for key, func in (functions or {}).items():
+            self[key] = func
+
+    def children(self) -> list[Node]:
+        return [*self.type_definitions.values(), *self.functions.values()]
+
+    def copy(self) -> IRModule:
+        """A module of its own with the same functions and types."""
+        new = IRModule(None, None, self.attrs)
+        new.functions, new.type_definitions = dict(self.functions), dict(self.type_definitions)
+        new._names, new._type_names = dict(self._names), dict(self._type_names)
+        return new
+
+    shallow_copy = copy
+
+    def with_functions(self, functions: Mapping[GlobalVar, BaseFunc]) -> IRModule:
+        """The module with exactly these functions; the same object if they are those it has."""
+        if len(functions) == len(self.functions) and all(self.functions.get(k) is v for k, v in functions.items()):
+            return self
+        new = self.copy()
+        new.functions, new._names = dict(functions), {g.name_hint: g for g in functions}
+        return new
+
+    def __getitem__(self, var: str | GlobalVar | GlobalTypeVar) -> Any:
+        if isinstance(var, GlobalTypeVar):
+            return self.type_definitions[var]
+        key = self.get_global_var(var) if isinstance(var, str) else var
+        if key not in self.functions:
+            raise ArgumentError(f"the module has no function {key.name_hint!r}; it has: {', '.join(self._names) or 'none'}")
+        return self.functions[key]
+
+    def __setitem__(self, var: str | GlobalVar, func: BaseFunc) -> None:
+        if isinstance(var, str):
+            var = self._names.get(var) or GlobalVar(var)
+        old = self._names.get(var.name_hint)
+        if old is not None and old is not var:
+            self.functions.pop(old, None)
+        self._names[var.name_hint] = var
+        self.functions[var] = func
+
+    def __delitem__(self, var: str | GlobalVar) -> None:
+        key = self.get_global_var(var) if isinstance(var, str) else var
+        del self.functions[key]
+        self._names.pop(key.name_hint, None)
+
+    def __contains__(self, var: Any) -> bool:
+        return var in self._names if isinstance(var, str) else var in self.functions
+
+    def __iter__(self) -> Iterator[GlobalVar]:
+        return iter(self.functions)
+
+    def items(self) -> list[tuple[GlobalVar, BaseFunc]]:
+        """(name, function) pairs in insertion order."""
+        return list(self.functions.items())
+
+    def functions_items(self) -> list[tuple[GlobalVar, BaseFunc]]:
+        """(name, function) pairs, by name."""
+        return sorted(self.functions.items(), key=lambda kv: kv[0].name_hint)
+
+    def update(self, other: IRModule | Mapping[GlobalVar, BaseFunc]) -> None:
+        """Takes over all functions and types of another module, replacing those of the same name."""
+        source = other if isinstance(other, IRModule) else IRModule(other)
+        for var, data in source.type_definitions.items():
+            if var.name_hint not in self._type_names:
+                self.add_type_def(var, data)
+        for gvar, func in source.functions.items():
+            self[gvar] = func
+
+    def update_func(self, var: GlobalVar, func: BaseFunc) -> None:
+        """Sets one function."""
+        self[var] = func
+
+    def add_type_def(self, var: GlobalTypeVar, data: Any) -> None:
+        """Adds one data type definition; ArgumentError if the name is taken."""
+        if var.name_hint in self._type_names:
+            raise ArgumentError(f"the module already defines the type {var.name_hint!r}")
+        self.type_definitions[var], self._type_names[var.name_hint] = data, var
+
+    def get_global_var(self, name: str) -> GlobalVar:
+        """The GlobalVar of that name; ArgumentError listing the names when there is none."""
+        if name not in self._names:
+            raise ArgumentError(f"the module has no function {name!r}; it has: {', '.join(self._names) or 'none'}")
+        return self._names[name]
+
+    def get_global_vars(self) -> list[GlobalVar]:
+        """All global names."""
+        return list(self.functions)
+
+    def get_global_type_var(self, name: str) -> GlobalTypeVar:
+        """The GlobalTypeVar of that name."""
+        if name not in self._type_names:
+            raise ArgumentError(f"the module defines no type {name!r}; it has: {', '.join(self._type_names) or 'none'}")
+        return self._type_names[name]
+
+    def get_global_type_vars(self) -> list[GlobalTypeVar]:
+        """All data type names."""
+        return list(self.type_definitions)
+
+    def with_attr(self, key: str, value: Any) -> IRModule:
+        """The module with one attribute set."""
+        new = self.copy()
+        new.attrs = DictAttrs({**dict(self.attrs), key: value})
+        return new
+
+    def with_attrs(self, values: Mapping[str, Any]) -> IRModule:
+        """The module with several attributes set."""
+        new = self.copy()
+        new.attrs = DictAttrs({**dict(self.attrs), **values})
+        return new
+
+    def get_attr(self, key: str, default: Any = None) -> Any:
+        """A module attribute, or ``default``."""
+        return dict(self.attrs).get(key, default)
+
+    @staticmethod
+    def from_expr(expr: Any, functions: Any = None, type_defs: Any = None) -> IRModule:
+        """A module whose ``main`` (or the function's ``global_symbol``) is ``expr``, wrapped in a function if need be."""
+        if not _WRAPPERS:
+            raise ArgumentError("import anchorleg.relay before IRModule.from_expr")
+        mod = IRModule(functions, type_defs)
+        func = expr if isinstance(expr, BaseFunc) else _WRAPPERS[-1](expr)
+        mod[func.get_attr("global_symbol", "main")] = func
+        return mod
+
+    def script(self, *args: Any, **kwargs: Any) -> str:
+        """The module as text."""
+        return self.astext(*args, **kwargs)
+
+    def astext(self, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None) -> str:
+        """The module in its text format."""
+        from .repr_hooks import module_text
+
+        return module_text(self, show_meta_data, annotate)
+
+
+_WRAPPERS: list[Callable[[Any], BaseFunc]] = []
+
+
+def register_expr_wrapper(wrapper: Callable[[Any], BaseFunc]) -> None:
+    """Sets how a bare expression becomes a function (the graph language provides this)."""
+    _WRAPPERS.append(wrapper)

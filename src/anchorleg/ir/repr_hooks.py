@@ -1,0 +1,34 @@
+"""Which printer shows a node: higher rooms register theirs here, so that ``repr`` needs no import upwards."""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+_PRINTERS: list[tuple[type, Callable[[Any], str]]] = []
+
+
+def register_printer(node_class: type, printer: Callable[[Any], str]) -> None:
+    """Makes ``printer`` render nodes of ``node_class`` and its subclasses; the newest registration wins."""
+    _PRINTERS.insert(0, (node_class, printer))
+
+
+def render(node: Any) -> str:
+    """The text of a node: by its registered printer, or its class name and address."""
+    for node_class, printer in _PRINTERS:
+        if isinstance(node, node_class):
+            return printer(node)
+    return f"<{type(node).__name__} at {id(node):#x}>"
+
+
+_MODULE_PRINTERS: list[Callable[..., str]] = []
+
+
+def register_module_printer(printer: Callable[..., str]) -> None:
+    """Sets the printer of whole modules: ``printer(mod, show_meta_data, annotate) -> str``; the newest wins."""
+    _MODULE_PRINTERS.insert(0, printer)
+
+
+def module_text(mod: Any, show_meta_data: bool = True, annotate: Any = None) -> str:
+    """The text of a module."""
+    for printer in _MODULE_PRINTERS:
+        return printer(mod, show_meta_data, annotate)
+    return "IRModule(" + ", ".join(g.name_hint for g in mod.functions) + ")"

@@ -1,0 +1,77 @@
+"""Files written whole or not at all, and archive member names that stay inside the archive's folder."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterable
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from .errors import ArtifactError
+
+TEMP_PREFIX = ".tmp-"
+
+
+def atomic_write(path: str | os.PathLike[str], data: bytes | memoryview | Iterable[bytes | memoryview]) -> None:
+    """Write ``data`` (one block or an iterable of blocks) to ``path`` so that a reader sees all of it or none.
+
+    A temporary file in the same folder is written, flushed to the disk and renamed over ``path``.  If anything
+    fails, a full disk included, the temporary file is removed, ``path`` keeps its former content and the error
+    is passed on.
+    """
+    blocks = [data] if isinstance(data, (bytes, bytearray, memoryview)) else data
+
+    def fill(stream: BinaryIO) -> None:
+        for block in blocks:
+            stream.write(block)
+
+    atomic_write_with(path, fill)
+
+
+def atomic_write_with(path: str | os.PathLike[str], fill: Callable[[BinaryIO], None], sync: bool = True) -> None:
+    """Like `atomic_write`, with ``fill(stream)`` doing the writing; ``sync=False`` leaves out the flush to disk."""
+    target = Path(path)
+    temp = _open_temp(target)
+    try:
+        with os.fdopen(temp[0], "wb") as stream:
+            fill(stream)
+            stream.flush()
+            if sync:
+                os.fsync(stream.fileno())
+        os.replace(temp[1], target)
+    except BaseException:
+        _remove_quietly(temp[1])
+        raise
+
+
+def _open_temp(target: Path) -> tuple[int, str]:
+    # not tempfile.mkstemp: that makes the file private, and the finished file should have the usual permissions
+    while True:
+        name = target.parent / f"{TEMP_PREFIX}{secrets.token_hex(6)}-{target.name[-40:]}"
+        try:
+            return os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666), str(name)
+        except FileExistsError:
+            continue
+
+
+def _remove_quietly(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
+
+
+def safe_member(name: str) -> PurePosixPath:
+    """The path of an archive member, or `ArtifactError` if it could lead outside the folder it is unpacked to."""
+    path = PurePosixPath(name)
+    absolute = path.is_absolute() or (len(name) > 1 and name[1] == ":")
+    bad = not name or "\\" in name or "\0" in name or absolute or ".." in path.parts or not path.parts
+    if bad:
+        raise ArtifactError(f"archive member {name!r} has a path that leaves the archive; the file is not trusted")
+    return path
+
+
+def safe_join(folder: str | os.PathLike[str], name: str) -> Path:
+    """``folder/name`` for a member name checked by `safe_member`."""
+    return Path(folder).joinpath(*safe_member(name).parts)
