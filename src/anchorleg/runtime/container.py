@@ -1,0 +1,63 @@
+"""Small runtime containers: tagged tuples (`ADT`), text and shapes, with upstream's names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ..support.errors import ArgumentError
+from .object import Object
+
+
+class ADT(Object):
+    """A constructor's tag and its fields; a tuple is an `ADT` with tag 0.
+
+    Fields are tensors or further `ADT` values; indexing, ``len`` and iteration reach them.
+    """
+
+    __slots__ = ("tag", "fields")
+
+    def __init__(self, tag: int, fields: Iterable[object]) -> None:
+        self.tag = int(tag)
+        self.fields = tuple(fields)
+
+    def __getitem__(self, index):  # noqa: ANN001, ANN204
+        try:
+            return self.fields[index]
+        except IndexError:
+            raise IndexError(f"index {index} out of range for {len(self.fields)} fields") from None
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __iter__(self) -> Iterator[object]:
+        return iter(self.fields)
+
+    def __repr__(self) -> str:
+        inner = ", ".join("ADT(…)" if isinstance(f, ADT) else repr(f) for f in self.fields)
+        return f"ADT(tag={self.tag}, [{inner}])"
+
+
+def tuple_object(fields: Iterable[object] | None = None) -> ADT:
+    """A tuple value of the given fields."""
+    return ADT(0, fields or ())
+
+
+class String(str):
+    """Text; a plain ``str`` under upstream's name."""
+
+    __slots__ = ()
+
+    def same_as(self, other: object) -> bool:
+        return self is other
+
+
+class ShapeTuple(tuple):
+    """An immutable shape: a tuple of ints."""
+
+    __slots__ = ()
+
+    def __new__(cls, shape: Iterable[int] = ()) -> "ShapeTuple":
+        values = tuple(int(extent) for extent in shape)
+        if any(extent < 0 for extent in values):
+            raise ArgumentError(f"shape {values}: extents must not be negative")
+        return super().__new__(cls, values)
