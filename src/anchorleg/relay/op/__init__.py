@@ -1,0 +1,13 @@
+"""Operators of the graph language, by family.
+
+Importing this package declares every operator: its inputs, attributes, type relation, fusion pattern and numpy rule.
+Compute rules and schedules (strategies) are loaded by the compiler only.
+"""
+from __future__ import annotations
+
+from .op import (OpImplementation, OpPattern, OpSpecialization, OpStrategy, get, register, register_alter_op_layout,
+                 register_broadcast_schedule, register_compute, register_convert_op_layout, register_external_compiler,
+                 register_fake_quantization_to_integer, register_gradient, register_infer_correct_layout,
+                 register_injective_schedule, register_legalize, register_mixed_precision_conversion,
+                 register_optional_fake_quantization_to_integer, register_pattern, register_reduce_schedule,
+                 register_schedule, register_shape_func, register_stateful, register_strategy)
