@@ -7,3 +7,4 @@ from .op import Op, OpPattern, register_op_attr
 from .span import SequentialSpan, SourceName, Span
 from .type import (FuncType, GlobalTypeVar, IncompleteType, PointerType, PrimType, RefType, RelayRefType, TensorType, TupleType, Type,
                    TypeCall, TypeConstraint, TypeKind, TypeRelation, TypeVar)
+from .structural import StructuralMismatch, assert_structural_equal, first_difference, structural_equal, structural_hash

@@ -64,6 +64,7 @@ class Any(PrimExpr):
 
     __slots__ = ()
     FIELDS: dict[str, Kind] = {"dtype": DATA}
+    LABELS = ("dtype",)
     __hash__ = PrimExpr.__hash__
 
     def __init__(self, dtype: str = INDEX_DTYPE, span: _Any = None) -> None:

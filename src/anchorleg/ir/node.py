@@ -42,6 +42,9 @@ class Node:
 
     __slots__ = ("span", "__weakref__")
     FIELDS: ClassVar[dict[str, Kind]] = {}
+    BINDABLE: ClassVar[bool] = False  # a variable: it equals another only where both are bound at the same place
+    SHARED: ClassVar[bool] = False  # sharing is part of the structure: one node used twice differs from two equal nodes
+    LABELS: ClassVar[tuple[str, ...]] = ()  # fields for people only (names): not compared, not hashed
     _one: ClassVar[tuple[str, ...]] = ()
     _many: ClassVar[tuple[str, ...]] = ()
     _child_fields: ClassVar[tuple[tuple[str, bool], ...]] = ()
@@ -62,6 +65,10 @@ class Node:
             elif value is not None:
                 found.append(value)
         return found
+
+    def structural_parts(self) -> list[tuple[str, Kind, Any]]:
+        """(name, kind, value) of what structural equality and hashing look at, binders first."""
+        return [(n, k, getattr(self, n)) for n, k in self.FIELDS.items() if n not in self.LABELS]
 
     def replace(self: Self, **changes: Any) -> Self:
         """A copy with some fields changed; the same object when nothing differs (by identity)."""

@@ -75,6 +75,7 @@ class TypeVar(Type):
 
     __slots__ = ("name_hint", "kind")
     FIELDS = {"name_hint": DATA, "kind": DATA}
+    BINDABLE, LABELS = True, ("name_hint",)
 
     def __init__(self, name_hint: str, kind: TypeKind = TypeKind.Type) -> None:
         self.name_hint, self.kind, self.span = name_hint, kind, None
@@ -88,6 +89,7 @@ class GlobalTypeVar(Type):
 
     __slots__ = ("name_hint", "kind")
     FIELDS = {"name_hint": DATA, "kind": DATA}
+    LABELS = ("kind",)
 
     def __init__(self, name_hint: str, kind: TypeKind = TypeKind.AdtHandle) -> None:
         self.name_hint, self.kind, self.span = name_hint, kind, None
@@ -101,6 +103,7 @@ class IncompleteType(Type):
 
     __slots__ = ("kind",)
     FIELDS = {"kind": DATA}
+    BINDABLE = True
 
     def __init__(self, kind: TypeKind = TypeKind.Type) -> None:
         self.kind, self.span = kind, None

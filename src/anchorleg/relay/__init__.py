@@ -1,0 +1,47 @@
+"""The graph language: expressions, types, operators, analyses and passes.
+
+What costs time to load (passes, operators' strategies, frontends, building) is loaded when first used.
+"""
+from __future__ import annotations
+
+import importlib
+from typing import Any as _Any
+
+from ..ir.expr import Any, GlobalVar
+from ..ir.expr import RelayExpr as Expr
+from ..ir.span import SequentialSpan, SourceName, Span
+from ..ir.type import (FuncType, GlobalTypeVar, IncompleteType, RefType, TensorType, TupleType, Type, TypeCall, TypeConstraint, TypeKind,
+                       TypeRelation, TypeVar)
+from .adt import (Clause, Constructor, Match, Pattern, PatternConstructor, PatternTuple, PatternVar, PatternWildcard, TypeData)
+from .expr import (Call, Constant, If, Let, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, TupleWrapper, Var, bind, const, var)
+from .function import Function
+from .type import ShapeVar, scalar_type
+
+# loaded on first use: name → (module under relay, name inside it or None for the module itself)
+_LAZY: dict[str, tuple[str, str | None]] = {
+    **{room: (room, None) for room in ("adt", "analysis", "backend", "build_module", "dataflow_pattern", "expr", "expr_functor",
+                                       "frontend", "function", "op", "prelude", "qnn", "quantize", "scope_builder", "testing", "text",
+                                       "transform", "type_functor", "loops", "debug", "param_dict", "collage", "data_dep_optimization")},
+    "ty": ("type", None), "parser": ("text.parser", None),
+    "build": ("build_module", "build"), "create_executor": ("build_module", "create_executor"),
+    "optimize": ("build_module", "optimize"), "build_config": ("transform", "build_config"), "vm": ("backend.vm", None),
+    "parse": ("text.parser", "parse"), "fromtext": ("text.parser", "fromtext"), "parse_expr": ("text.parser", "parse_expr"),
+    "astext": ("text.printer", "astext"), "pretty_print": ("text.printer", "pretty_print"),
+    "ExprFunctor": ("expr_functor", "ExprFunctor"), "ExprVisitor": ("expr_functor", "ExprVisitor"),
+    "ExprMutator": ("expr_functor", "ExprMutator"), "TypeFunctor": ("type_functor", "TypeFunctor"),
+    "TypeVisitor": ("type_functor", "TypeVisitor"), "TypeMutator": ("type_functor", "TypeMutator"),
+    "ScopeBuilder": ("scope_builder", "ScopeBuilder"), "Prelude": ("prelude", "Prelude"),
+    "save_param_dict": ("param_dict", "save_param_dict"), "load_param_dict": ("param_dict", "load_param_dict"),
+}
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, inner = _LAZY[name]
+    found = importlib.import_module(f"{__name__}.{module}")
+    return found if inner is None else getattr(found, inner)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

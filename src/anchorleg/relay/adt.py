@@ -68,6 +68,10 @@ class Constructor(RelayExpr):
     def __call__(self, *args: RelayExpr) -> Call:
         return Call(self, args)
 
+    def structural_parts(self) -> list[tuple[str, Any, Any]]:
+        """Its name and its type's: what it holds is compared where the type is defined."""
+        return [("name_hint", DATA, self.name_hint), ("belong_to", CHILD, self.belong_to)]
+
 
 class TypeData(Type):
     """The definition of a data type: its name, type variables and constructors."""
@@ -77,6 +81,10 @@ class TypeData(Type):
 
     def __init__(self, header: GlobalTypeVar, type_vars: Sequence[TypeVar], constructors: Sequence[Constructor]) -> None:
         self.header, self.type_vars, self.constructors, self.span = header, tuple(type_vars), tuple(constructors), None
+
+    def structural_parts(self) -> list[tuple[str, Any, Any]]:
+        held = tuple(("inputs of " + c.name_hint, CHILDREN, c.inputs) for c in self.constructors)
+        return [*super().structural_parts(), *held]
 
 
 class Clause(Node):

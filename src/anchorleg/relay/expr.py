@@ -17,6 +17,7 @@ class ExprWithOp(RelayExpr):
     """Expressions that Python's operators apply to."""
 
     __slots__ = ()
+    SHARED = True
     __hash__ = RelayExpr.__hash__
 
     def astype(self, dtype: str) -> Call:
@@ -82,6 +83,7 @@ class Constant(ExprWithOp):
 
     __slots__ = ("data",)
     FIELDS = {"data": ARRAY}
+    SHARED = False
     __hash__ = RelayExpr.__hash__
 
     def __init__(self, data: Any, span: Any = None) -> None:
@@ -116,6 +118,7 @@ class Var(ExprWithOp):
 
     __slots__ = ("name_hint", "type_annotation", "vid")
     FIELDS = {"name_hint": DATA, "type_annotation": CHILD}
+    BINDABLE, LABELS = True, ("name_hint",)
     __hash__ = RelayExpr.__hash__
 
     def __init__(self, name_hint: str, type_annotation: Type | None = None, span: Any = None) -> None:
@@ -138,6 +141,12 @@ class Call(ExprWithOp):
                  span: Any = None) -> None:
         self.op, self.args, self.attrs, self.type_args = op, tuple(args), attrs, tuple(type_args or ())
         self.span, self._checked_type = span, None
+
+    def structural_parts(self) -> list[tuple[str, Any, Any]]:
+        parts = [("op", CHILD, self.op), ("args", CHILDREN, self.args), ("attrs", ATTRS, self.attrs)]
+        if not isinstance(self.op, Op):  # an operator's type arguments only repeat what inference found
+            parts.append(("type_args", CHILDREN, self.type_args))
+        return parts
 
 
 class Let(ExprWithOp):

@@ -15,6 +15,7 @@ class Function(BaseFunc):
 
     __slots__ = ("params", "body", "ret_type", "type_params")
     FIELDS = {"type_params": BINDS, "params": BINDS, "ret_type": CHILD, "body": CHILD, "attrs": ATTRS}
+    SHARED = True
     __hash__ = BaseFunc.__hash__
 
     def __init__(self, params: Sequence[Var], body: RelayExpr, ret_type: Type | None = None,

@@ -19,6 +19,7 @@ class Buffer(Node):
     __slots__ = ("data", "dtype", "shape", "strides", "elem_offset", "name", "data_alignment", "scope_name")
     FIELDS = {"data": CHILD, "dtype": DATA, "shape": CHILDREN, "strides": CHILDREN, "elem_offset": CHILD, "name": DATA,
               "data_alignment": DATA, "scope_name": DATA}
+    SHARED, LABELS = True, ("name",)
 
     def __init__(self, data: Var | None, dtype: str, shape: Sequence[_Any], strides: Sequence[_Any] = (),
                  elem_offset: PrimExpr | int = 0, name: str = "buffer", data_alignment: int = 64, scope: str = "global") -> None:

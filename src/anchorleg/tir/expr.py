@@ -22,6 +22,7 @@ class Var(PrimExpr):
 
     __slots__ = ("name", "type_annotation")
     FIELDS = {"name": DATA, "dtype": DATA, "type_annotation": CHILD}
+    BINDABLE, LABELS = True, ("name",)
     __hash__ = PrimExpr.__hash__
 
     def __init__(self, name: str, dtype: str = INDEX_DTYPE, type_annotation: _Any = None, span: _Any = None) -> None:
