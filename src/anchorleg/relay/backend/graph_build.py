@@ -1,0 +1,49 @@
+"""Building for the graph executor: node list, kernels, factory."""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from ...ir.module import IRModule
+from ...support.cache import open_cache
+from ..function import Function
+from .graph_executor_codegen import GraphCode, KernelNames, flatten_main
+from .kernels import CompiledKernel, KernelBuilder, kernel_key
+
+
+def build_graph(mod: IRModule, target: Any, executor: Any, mod_name: str, progress: Callable[[str, int, int], None] | None) -> Any:
+    """A fused module as the graph executor's factory module."""
+    functions: dict[str, Function] = {}
+    names = KernelNames(mod_name, lambda f: kernel_key(f, target))
+
+    def name_kernel(func: Function) -> str:
+        name = names(func)
+        functions.setdefault(name, func)
+        return name
+
+    code = flatten_main(mod["main"], name_kernel)
+    kernels = compile_kernels(functions, target, progress)
+    return _factory(mod, code, kernels, target, executor, mod_name)
+
+
+def compile_kernels(functions: dict[str, Function], target: Any, progress: Callable[[str, int, int], None] | None) -> dict[str, CompiledKernel]:
+    """Object code for each named primitive function."""
+    done = [0]
+
+    def tick(name: str) -> None:
+        done[0] += 1
+        if progress is not None:
+            progress(name, done[0], len(functions))
+
+    with KernelBuilder(cache=open_cache("kernels")) as builder:
+        keys = {name: builder.request(func, target) for name, func in functions.items()}
+        kernels = {}
+        for name, key in keys.items():
+            kernels[name] = builder.result(key)
+            tick(name)
+    return kernels
+
+
+def _factory(mod: IRModule, code: GraphCode, kernels: dict[str, CompiledKernel], target: Any, executor: Any, mod_name: str) -> Any:
+    from .executor_factory import GraphExecutorFactoryModule
+
+    return GraphExecutorFactoryModule(mod, target, executor, code, kernels, mod_name)

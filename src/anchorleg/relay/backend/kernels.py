@@ -1,0 +1,209 @@
+"""Kernels: primitive functions as object code, made once and kept across processes.
+
+A kernel's key is the digest of everything it is made from: the primitive function's canonical text, the target with
+the processor's features, the options in force and the compiler's own sources.  Python lowers; LLVM compiles in worker
+threads meanwhile; finished object code goes to the persistent cache, from where the next build takes it without
+touching TE or LLVM.
+"""
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import struct
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Callable, NamedTuple
+
+from ...ir.op import Op
+from ...ir.transform import PassContext
+from ...ir.visit import post_order
+from ...support.cache import Cache
+from ...support.errors import InternalError
+from ..expr import Call, Constant, Tuple, TupleGetItem, Var
+from ..function import Function
+from . import te_compiler
+from .te_lowering import flatten_tensor_types
+
+_HEADER = struct.Struct("<I")
+
+
+class CompiledKernel(NamedTuple):
+    """Object code of one kernel and how to call it.
+
+    ``symbol`` is the packed entry, ``symbol + "__fast"`` the fast one; the workspace sizes are in bytes.
+    """
+
+    key: str
+    name: str
+    symbol: str
+    code: bytes
+    workspace_bytes: int
+    workspace_bytes_per_task: int
+    arg_types: tuple[str, ...]
+
+    @property
+    def fast_symbol(self) -> str:
+        """The entry that takes raw data pointers."""
+        return f"{self.symbol}__fast"
+
+    def to_bytes(self) -> bytes:
+        """The kernel as a cache entry."""
+        head = json.dumps({"name": self.name, "symbol": self.symbol, "workspace": self.workspace_bytes,
+                           "per_task": self.workspace_bytes_per_task, "args": self.arg_types}).encode()
+        return _HEADER.pack(len(head)) + head + self.code
+
+    @staticmethod
+    def from_bytes(key: str, data: bytes) -> CompiledKernel:
+        """A cache entry as a kernel."""
+        (size,) = _HEADER.unpack_from(data)
+        head = json.loads(data[_HEADER.size: _HEADER.size + size])
+        return CompiledKernel(key, head["name"], head["symbol"], data[_HEADER.size + size:], head["workspace"], head["per_task"],
+                              tuple(head["args"]))
+
+
+def canonical_text(func: Function) -> str:
+    """A primitive function as text that is equal for functions that compile to the same kernel."""
+    from ..text.printer import type_text
+
+    numbers: dict[int, int] = {}
+    lines: list[str] = []
+    for param in func.params:
+        numbers[id(param)] = len(numbers)
+        lines.append(f"param {type_text(param.checked_type)}")
+    for node in post_order(func.body, expression_children):
+        if id(node) not in numbers:
+            numbers[id(node)] = len(numbers)
+            lines.append(f"{_describe(node, numbers)} : {type_text(node.checked_type)}")
+    return "\n".join([*lines, f"return {numbers[id(func.body)]}"])
+
+
+def expression_children(node: Any) -> tuple[Any, ...]:
+    """What evaluation descends into inside a primitive function."""
+    if isinstance(node, Call):
+        return node.args
+    if isinstance(node, Tuple):
+        return node.fields
+    return (node.tuple_value,) if isinstance(node, TupleGetItem) else ()
+
+
+def _describe(node: Any, numbers: dict[int, int]) -> str:
+    if isinstance(node, Call) and isinstance(node.op, Op):
+        return f"{node.op.name}({', '.join(str(numbers[id(a)]) for a in node.args)}) {node.attrs!r}"
+    if isinstance(node, Tuple):
+        return f"tuple({', '.join(str(numbers[id(f)]) for f in node.fields)})"
+    if isinstance(node, TupleGetItem):
+        return f"field({numbers[id(node.tuple_value)]}, {node.index})"
+    if isinstance(node, Constant):
+        return f"const {node.data.numpy()[()]!r}" if not node.data.shape else "const tensor"
+    if isinstance(node, Var):
+        raise InternalError(f"free variable {node.name_hint!r} in a primitive function")
+    raise InternalError(f"a primitive function holds a {type(node).__name__}")
+
+
+@functools.lru_cache(maxsize=None)
+def compiler_fingerprint() -> str:
+    """A digest of the compiler's own sources and of LLVM's version: another compiler, another cache entry."""
+    from importlib.metadata import version
+
+    root = Path(__file__).resolve().parents[2]
+    digest = hashlib.sha256(version("llvmlite").encode())
+    for path in sorted(root.rglob("*.py")):
+        digest.update(str(path.relative_to(root)).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def kernel_key(func: Function, target: Any) -> str:
+    """The digest that names the kernel of ``func`` on ``target`` under the current options."""
+    from ...target.target import describe_cpu
+
+    options = {k: repr(v) for k, v in PassContext.current().config.items() if k.startswith(("tir.", "relay.backend"))}
+    parts = [canonical_text(func), str(target), describe_cpu(target), json.dumps(options, sort_keys=True), compiler_fingerprint()]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+class KernelBuilder:
+    """Collects the kernels of one build: lowers in this thread, compiles in others.
+
+    Parameters
+    ----------
+    compiler: the TE compiler that lowers functions.
+    cache: where object code persists; None to keep nothing.
+    progress: called with a kernel's name when it is done.
+    """
+
+    def __init__(self, compiler: te_compiler.TECompiler | None = None, cache: Cache | None = None,
+                 progress: Callable[[str], None] | None = None) -> None:
+        self.compiler = compiler or te_compiler.TECompiler()
+        self.cache, self.progress = cache, progress or (lambda name: None)
+        self._pending: dict[str, Future[CompiledKernel]] = {}
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> KernelBuilder:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=exc[0] is not None)
+
+    def request(self, func: Function, target: Any) -> str:
+        """Starts the kernel of a primitive function; returns its key."""
+        key = kernel_key(func, target)
+        if key not in self._pending:
+            self._pending[key] = self._cached(key) or self._start(key, func, target)
+        return key
+
+    def result(self, key: str) -> CompiledKernel:
+        """The finished kernel (waits for it)."""
+        return self._pending[key].result()
+
+    def _cached(self, key: str) -> Future[CompiledKernel] | None:
+        data = self.cache.get(key) if self.cache is not None else None
+        if data is None:
+            return None
+        done: Future[CompiledKernel] = Future()
+        done.set_result(CompiledKernel.from_bytes(key, data))
+        return done
+
+    def _start(self, key: str, func: Function, target: Any) -> Future[CompiledKernel]:
+        from ...target.codegen.llvm import emit_kernel
+
+        lowered = self.compiler.lower(func, target)
+        symbol = f"al_{key[:20]}"
+        emitted = emit_kernel(lowered.prim_func.with_attr("global_symbol", symbol), target)
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(min(8, os.cpu_count() or 1))
+        return self._pool.submit(self._finish, key, lowered.prim_fn_var.name_hint, emitted, target)
+
+    def _finish(self, key: str, name: str, emitted: Any, target: Any) -> CompiledKernel:
+        from ...target.build.llvm import compile_text
+
+        code = compile_text(emitted.ir_text, target)
+        kernel = CompiledKernel(key, name, emitted.symbol, code, emitted.workspace_bytes, emitted.workspace_bytes_per_task,
+                                tuple(emitted.arg_types))
+        if self.cache is not None:
+            self.cache.put(key, kernel.to_bytes())
+        self.progress(name)
+        return kernel
+
+
+def load_kernels(kernels: list[CompiledKernel], target: Any) -> Any:
+    """The kernels' code loaded into this process, as a NativeLibrary with the fast and the packed entries."""
+    from ...runtime.native import NativeLibrary
+
+    symbols = [s for k in kernels for s in (k.symbol, k.fast_symbol)]
+    return NativeLibrary.from_objects([k.code for k in kernels], symbols)
+
+
+def jit_function(lowered: te_compiler.CachedFunc, target: Any) -> Any:
+    """A lowered function as a callable PackedFunc."""
+    from ...runtime.native import NativeLibrary, packed_function
+    from ...target.build.llvm import compile_text
+    from ...target.codegen.llvm import emit_kernel
+
+    name = lowered.prim_fn_var.name_hint
+    emitted = emit_kernel(lowered.prim_func.with_attr("global_symbol", name), target)
+    library = NativeLibrary.from_objects([compile_text(emitted.ir_text, target)], [name])
+    return packed_function(library, name)

@@ -1,0 +1,15 @@
+"""Small helpers of the backends: mangled module names, kernel names."""
+from __future__ import annotations
+
+from ...support.errors import ArgumentError
+
+_PREFIX = "tvmgen"
+
+
+def mangle_module_name(mod_name: str | None) -> str:
+    """The prefix of a module's symbols, e.g. ``default`` → ``tvmgen_default``; an already mangled name is an error."""
+    if not mod_name:
+        return _PREFIX
+    if mod_name.startswith(_PREFIX):
+        raise ArgumentError(f"the module name {mod_name!r} is expected to be the plain name: it has the prefix {_PREFIX!r} already")
+    return f"{_PREFIX}_{mod_name}"

@@ -1,0 +1,117 @@
+"""``relay.build``: a whole model, from a module of Relay to something that runs."""
+from __future__ import annotations
+
+import warnings
+from typing import Any, Callable, Mapping
+
+from ..ir.module import IRModule
+from ..ir.transform import PassContext
+from ..support.errors import ArgumentError, TypeMismatchError
+from .backend.executor import Executor
+from .backend.runtime import Runtime
+from .expr import Constant, RelayExpr
+from .function import Function
+
+Progress = Callable[[str, int, int], None]
+
+
+def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
+    """The function with the parameters named in ``params`` replaced by constants.
+
+    Raises ArgumentError when two parameters have one of those names.
+    """
+    from ..runtime import ndarray
+    from .transform.bind import bind
+
+    by_name: dict[str, Any] = {}
+    repeated: set[str] = set()
+    for var in func.params:
+        (repeated.add(var.name_hint) if var.name_hint in by_name else by_name.update({var.name_hint: var}))
+    binds: dict[Any, RelayExpr] = {}
+    for name, value in params.items():
+        if name in repeated:
+            raise ArgumentError(f"cannot bind {name!r}: several parameters of the function have that name")
+        if name in by_name:
+            binds[by_name[name]] = Constant(value if isinstance(value, ndarray.NDArray) else ndarray.array(value))
+    return bind(func, binds) if binds else func
+
+
+def _as_module(mod: Any, params: Mapping[str, Any] | None) -> IRModule:
+    if isinstance(mod, Function):
+        warnings.warn("relay.build of a Function is deprecated: pass an IRModule", DeprecationWarning, stacklevel=3)
+        mod = IRModule.from_expr(mod)
+    if not isinstance(mod, IRModule):
+        raise TypeMismatchError(f"expected an IRModule to build, got {type(mod).__name__}")
+    if not params:
+        return mod
+    bound = mod.copy()
+    bound["main"] = bind_params_by_name(mod["main"], params)
+    return bound
+
+
+def _cpu_target(target: Any) -> Any:
+    """The one target that kernels are built for."""
+    from ..target.target import Target
+
+    targets = Target.canon_multi_target_and_host(Target.target_or_current(target))
+    return targets[0]
+
+
+def optimize(mod: Any, target: Any = None, params: Mapping[str, Any] | None = None) -> tuple[IRModule, dict[str, Any]]:
+    """The module after all target-independent and layout passes of the current level, not yet fused."""
+    from .transform.pipelines import OPTIMIZE, pipeline
+
+    with _cpu_target(target):
+        return pipeline(OPTIMIZE)(_as_module(mod, params)), {}
+
+
+def fuse(mod: IRModule, target: Any = None) -> IRModule:
+    """An optimised module with its operators gathered into primitive functions."""
+    from .transform.pipelines import FUSE, pipeline
+
+    with _cpu_target(target):
+        return pipeline(FUSE)(mod)
+
+
+def build(ir_mod: Any, target: Any = None, target_host: Any = None, executor: Executor = Executor("graph"),
+          runtime: Runtime = Runtime("cpp"), workspace_memory_pools: Any = None, constant_memory_pools: Any = None,
+          params: Mapping[str, Any] | None = None, mod_name: str = "default", progress: Progress | None = None) -> Any:
+    """Compiles a model for an executor.
+
+    Parameters
+    ----------
+    ir_mod: the module; its ``main`` is the model.
+    target: what to compile for, e.g. ``"llvm"`` (this machine's CPU with all its features); default: the current target.
+    params: values of ``main``'s parameters that do not change; they are folded in.
+    executor, runtime: see ``relay.backend``.
+    mod_name: prefix of the kernels' names.
+    progress: called as ``progress(kernel name, done, total)``.
+
+    Returns the executor's factory: ``lib["default"](device)`` makes a runnable module.
+    """
+    if not isinstance(executor, Executor):
+        raise TypeMismatchError(f"executor is expected to be a relay.backend.Executor, got {type(executor).__name__} {executor!r}")
+    if not isinstance(runtime, Runtime):
+        raise TypeMismatchError(f"runtime is expected to be a relay.backend.Runtime, got {type(runtime).__name__} {runtime!r}")
+    if executor.name not in _BUILDERS:
+        raise ArgumentError(f"no builder for executor {executor.name!r}; available: {', '.join(_BUILDERS)}")
+    chosen = _cpu_target(target)
+    optimised, _ = optimize(ir_mod, chosen, params)
+    return _BUILDERS[executor.name](optimised, chosen, executor, mod_name, progress)
+
+
+def _build_graph(mod: IRModule, target: Any, executor: Executor, mod_name: str, progress: Progress | None) -> Any:
+    from .backend.graph_build import build_graph
+
+    return build_graph(fuse(mod, target), target, executor, mod_name, progress)
+
+
+_BUILDERS: dict[str, Callable[..., Any]] = {"graph": _build_graph}
+
+
+def register_executor_builder(name: str, builder: Callable[..., Any]) -> None:
+    """Makes ``relay.build(executor=Executor(name))`` use ``builder(mod, target, executor, mod_name, progress)``."""
+    _BUILDERS[name] = builder
+
+
+__all__ = ["bind_params_by_name", "build", "fuse", "optimize", "register_executor_builder", "PassContext"]

@@ -1,0 +1,58 @@
+"""The order of passes, on one page.
+
+Each pipeline is a list of pass names; a pass's own ``opt_level`` decides whether it runs under the current context.  A
+name in ``ALWAYS`` runs whatever the level, because a later stage needs its result.
+"""
+from __future__ import annotations
+
+from ...ir.transform import Pass, PassContext, PassInfo, ModulePass, Sequential, get_pass
+from ...ir.module import IRModule
+
+# What every executor's pipeline begins with: target independent simplification, then layouts, then folding again.
+OPTIMIZE: tuple[str, ...] = (
+    "InferType",
+    "DynamicToStatic",        # dyn.* operators whose shapes turned out constant: everything below sees static shapes
+    "RemoveUnusedFunctions",
+    "Inline",
+    "Legalize",               # operators a target can't take become ones it can
+    "SimplifyInference",      # batch_norm → scale and shift, dropout → identity: the next passes fold those
+    "EliminateCommonSubexpr",
+    "CombineParallelConv2D",
+    "CombineParallelDense",
+    "CombineParallelBatchMatmul",
+    "FoldConstant",           # weights of the steps above become constants again
+    "FoldScaleAxis",          # scales move into convolution weights
+    "FoldConstant",
+    "SimplifyExpr",
+    "CanonicalizeCast",
+    "CanonicalizeOps",        # bias_add → add with an expanded bias, which layouts and fusion understand
+    "FoldConstant",
+    "AlterOpLayout",          # blocked layouts that the target's kernels want
+    "FoldConstant",           # packed weights become constants
+    "SimplifyExpr",           # adjacent layout transforms that appeared
+    "FastMath",
+    "FoldConstant",
+    "DeadCodeElimination",
+)
+
+# From optimised Relay to primitive functions.
+FUSE: tuple[str, ...] = ("FuseOps",)
+
+ALWAYS = frozenset({"InferType", "DynamicToStatic", "RemoveUnusedFunctions", "Inline", "Legalize", "SimplifyInference",
+                    "CanonicalizeOps", "FuseOps"})
+
+
+def pipeline(names: tuple[str, ...]) -> Pass:
+    """The named passes as one, with those of ``ALWAYS`` run at every level."""
+
+    def run(mod: IRModule, ctx: PassContext) -> IRModule:
+        for name in names:
+            each = get_pass(name)
+            if name in ALWAYS and name not in ctx.disabled_pass or ctx.pass_enabled(each.info):
+                mod = each(mod)
+        return mod
+
+    return ModulePass(run, PassInfo(0, "pipeline"))
+
+
+__all__ = ["OPTIMIZE", "FUSE", "ALWAYS", "pipeline", "Sequential"]
