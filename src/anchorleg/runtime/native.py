@@ -221,7 +221,24 @@ def set_num_threads(count: int) -> None:
     """Change how many threads parallel kernels of this process use."""
     if count < 1:
         raise ArgumentError(f"number of threads: expected at least 1, got {count}")
+    global _thread_epoch
     ctypes.CFUNCTYPE(None, ctypes.c_int)(runtime_library()["al_set_num_threads"])(count)
+    _thread_epoch += 1
+
+
+# changes whenever the number of threads does, so that executors know to measure their workspace again
+_thread_epoch = 0
+
+
+def thread_epoch() -> int:
+    """A number that changes whenever `set_num_threads` is called."""
+    return _thread_epoch
+
+
+def last_error_text() -> str:
+    """The text that native code on this thread left with ``TVMAPISetLastError``; reading it clears it."""
+    text, _last_error.text = _last_error.text, b""
+    return text.decode(errors="replace")
 
 
 def get_num_threads() -> int:

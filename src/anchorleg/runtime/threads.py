@@ -579,3 +579,23 @@ EXPORTS = (
     "al_parallel_launch", "al_num_threads", "al_set_num_threads", "al_after_fork", "al_trust_fork_hook", "al_alloc",
     "al_free", "TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace",
 )
+
+
+def error_text() -> str:
+    """LLVM IR of the error functions for shared libraries: the last text is kept, up to 4095 bytes.
+
+    In a process of ours Python answers them instead, for each thread by itself.
+    """
+    return """
+@al_last_error = weak global [4096 x i8] zeroinitializer, align 16
+declare ptr @strncpy(ptr, ptr, i64)
+
+define weak void @TVMAPISetLastError(ptr %text) {
+  %r = call ptr @strncpy(ptr @al_last_error, ptr %text, i64 4095)
+  ret void
+}
+
+define weak ptr @TVMGetLastError() {
+  ret ptr @al_last_error
+}
+"""

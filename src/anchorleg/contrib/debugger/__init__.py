@@ -1,0 +1,1 @@
+"""Upstream's address of the debug executor."""

@@ -1,0 +1,110 @@
+"""Writing a compiled module to one file: an archive, or a shared library with the archive behind it.
+
+The archive needs nothing on the machine that loads it but this package.  A file named ``.so`` (``.dylib``, ``.dll``) is
+linked when a C compiler is found (``CC``, cc, gcc, clang, or ``python -m ziglang cc``), so that C programs can open it;
+without one the archive is written under that name, and `load_module` reads either.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..support.errors import BuildError
+from .artifact import write_artifact
+
+if TYPE_CHECKING:
+    from .compiled import CompiledModule
+
+_SHARED_SUFFIXES = {".so", ".dylib", ".dll"}
+
+
+def export(
+    file_name: "str | os.PathLike[str]", code: "CompiledModule", manifest: Mapping,
+    members: Mapping[str, "bytes | bytearray | memoryview"], fcompile: object = None, cc: str | None = None,
+    options: Sequence[str] = (), link: bool | None = None, **_: object,
+) -> str:
+    """Write ``code`` and further members; returns the file's name.
+
+    Parameters
+    ----------
+    link : True demands a linked shared library (`BuildError` without a compiler), False an archive only, None decides
+        by the name's suffix and what is installed.
+    cc, options : the compiler to link with and further arguments for it.
+    """
+    path = Path(file_name)
+    facts = {**code.manifest(), **manifest}
+    linker = _linker(path, cc, link, code.triple)
+    if linker is None:
+        write_artifact(path, {**code.members(), **members}, facts)
+    else:
+        prefix = link_shared(code, linker, options)
+        write_artifact(path, members, {**facts, "shared": True}, prefix)
+    return str(path)
+
+
+def _linker(path: Path, cc: str | None, link: bool | None, triple: str) -> list[str] | None:
+    if link is False or (link is None and path.suffix not in _SHARED_SUFFIXES):
+        return None
+    found = [cc] if cc else find_compiler()
+    if found is None and link:
+        raise BuildError(f"cannot link {path}: no C compiler was found; set CC, or run: pip install ziglang")
+    if found is not None and cc is None and not _for_host(triple):
+        return None
+    return found
+
+
+def _for_host(triple: str) -> bool:
+    from .llvm import host_triple
+    from .native import _kind
+
+    return not triple or _kind(triple) == _kind(host_triple())
+
+
+def find_compiler() -> list[str] | None:
+    """The command of a C compiler, or None."""
+    for name in (os.environ.get("CC"), "cc", "gcc", "clang"):
+        if name and shutil.which(name.split()[0]):
+            return name.split()
+    return [sys.executable, "-m", "ziglang", "cc"] if find_spec("ziglang") else None
+
+
+def link_shared(code: "CompiledModule", linker: Sequence[str], options: Sequence[str] = ()) -> bytes:
+    """The bytes of a shared library made of the module's objects and the thread pool they call."""
+    objects = [*code.objects, support_object(code.triple)]
+    with tempfile.TemporaryDirectory(prefix="anchorleg-") as folder:
+        files = []
+        for number, data in enumerate(objects):
+            files.append(str(Path(folder, f"{number:05d}.o")))
+            Path(files[-1]).write_bytes(data)
+        output = str(Path(folder, "library"))
+        # a library whose threads run must never be unmapped
+        flags = ["-shared", "-fPIC", "-pthread"] + (["-Wl,-z,nodelete"] if "darwin" not in sys.platform else [])
+        command = [*linker, *flags, "-o", output, "@" + _response(folder, files), "-lm", *options]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise BuildError(f"linking failed: {' '.join(linker)}: {done.stderr.strip()[-2000:]}")
+        return Path(output).read_bytes()
+
+
+def _response(folder: str, files: Sequence[str]) -> str:
+    """A file of file names: a model can have more objects than a command line takes."""
+    listing = Path(folder, "objects.txt")
+    listing.write_text("\n".join(f'"{name}"' for name in files))
+    return str(listing)
+
+
+def support_object(triple: str) -> bytes:
+    """Object code of the pool, the workspace functions and the error text, for a shared library of its own."""
+    from . import llvm
+    from .threads import error_text, runtime_text
+
+    target = triple or llvm.host_triple()
+    return llvm.compile_text(runtime_text(target) + error_text(), opt=2)
