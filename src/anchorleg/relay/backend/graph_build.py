@@ -6,7 +6,8 @@ from typing import Any, Callable
 from ...ir.module import IRModule
 from ...support.cache import open_cache
 from ..function import Function
-from .graph_executor_codegen import GraphCode, KernelNames, flatten_main
+from .executor_factory import graph_factory
+from .graph_executor_codegen import KernelNames, flatten_main
 from .kernels import CompiledKernel, KernelBuilder, kernel_key
 
 
@@ -22,7 +23,7 @@ def build_graph(mod: IRModule, target: Any, executor: Any, mod_name: str, progre
 
     code = flatten_main(mod["main"], name_kernel)
     kernels = compile_kernels(functions, target, progress)
-    return _factory(mod, code, kernels, target, executor, mod_name)
+    return graph_factory(mod, code, kernels, target, executor, mod_name)
 
 
 def compile_kernels(functions: dict[str, Function], target: Any, progress: Callable[[str, int, int], None] | None) -> dict[str, CompiledKernel]:
@@ -41,9 +42,3 @@ def compile_kernels(functions: dict[str, Function], target: Any, progress: Calla
             kernels[name] = builder.result(key)
             tick(name)
     return kernels
-
-
-def _factory(mod: IRModule, code: GraphCode, kernels: dict[str, CompiledKernel], target: Any, executor: Any, mod_name: str) -> Any:
-    from .executor_factory import GraphExecutorFactoryModule
-
-    return GraphExecutorFactoryModule(mod, target, executor, code, kernels, mod_name)

@@ -117,10 +117,10 @@ def compiler_fingerprint() -> str:
 
 def kernel_key(func: Function, target: Any) -> str:
     """The digest that names the kernel of ``func`` on ``target`` under the current options."""
-    from ...target.target import describe_cpu
+    from ...target.cpu import resolve_cpu
 
     options = {k: repr(v) for k, v in PassContext.current().config.items() if k.startswith(("tir.", "relay.backend"))}
-    parts = [canonical_text(func), str(target), describe_cpu(target), json.dumps(options, sort_keys=True), compiler_fingerprint()]
+    parts = [canonical_text(func), str(target), resolve_cpu(target).key, json.dumps(options, sort_keys=True), compiler_fingerprint()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

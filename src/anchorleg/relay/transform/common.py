@@ -1,0 +1,107 @@
+"""What passes share: mapping over a module's functions, rewriting expressions, small constructors."""
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+import numpy as np
+
+from ...ir.expr import GlobalVar, RelayExpr
+from ...ir.module import IRModule
+from ...ir.node import Node
+from ...ir.op import Op
+from ...ir.transform import Pass, PassContext, ModulePass, PassInfo, register_pass
+from ...ir.type import Type
+from ..adt import Clause, Constructor, Pattern
+from ..expr import Call, Constant, Tuple, Var
+from ..function import Function
+
+Rule = Callable[[Any, Any], RelayExpr]
+FunctionTransform = Callable[[Function, IRModule, PassContext], Function]
+
+
+def is_primitive(node: Any) -> bool:
+    """Whether the node is a function already made primitive, or one for an external compiler."""
+    return isinstance(node, Function) and bool(node.get_attr("Primitive") or node.get_attr("Compiler"))
+
+
+def descends(node: Node) -> bool:
+    """Whether rewriting looks below ``node``: not into types, patterns, operators, or primitive functions."""
+    return not isinstance(node, (Type, Op, GlobalVar, Var, Pattern, Constructor, Constant)) and not is_primitive(node)
+
+
+def rewrite_exprs(root: RelayExpr, rule: Rule, keep_types: bool = True) -> RelayExpr:
+    """Rebuilds ``root`` children first through ``rule(old, new)``.
+
+    ``old`` is the expression as it was (with its type), ``new`` the same with rewritten parts; the rule gives the
+    replacement, most often ``new``.  With ``keep_types`` a rebuilt expression keeps the type of the old one, which is
+    right as long as replacements have the type of what they replace.
+    """
+    memo: dict[int, tuple[Node, Node]] = {}
+    stack: list[tuple[Node, bool]] = [(root, False)]
+    while stack:
+        node, ready = stack.pop()
+        if id(node) in memo:
+            continue
+        if not descends(node):
+            memo[id(node)] = (node, rule(node, node) if isinstance(node, RelayExpr) else node)
+            continue
+        if not ready:
+            stack.append((node, True))
+            stack.extend((c, False) for c in reversed(node.children()) if id(c) not in memo)
+            continue
+        new = node.map_children(lambda c: memo[id(c)][1])
+        if isinstance(node, RelayExpr):
+            if keep_types and new is not node:
+                new._checked_type = node._checked_type  # type: ignore[attr-defined]
+            new = rule(node, new)
+        memo[id(node)] = (node, new)
+    return memo[id(root)][1]  # type: ignore[return-value]
+
+
+def map_functions(mod: IRModule, fn: Callable[[Function], Function]) -> IRModule:
+    """The module with ``fn`` applied to each Relay function that is not primitive."""
+    return mod.with_functions({v: fn(f) if isinstance(f, Function) and not is_primitive(f) else f for v, f in mod.functions.items()})
+
+
+def declare_pass(name: str, opt_level: int, transform: FunctionTransform, required: Sequence[str] = ("InferType",)) -> Callable[[], Pass]:
+    """Registers a pass that works function by function, and gives its public constructor."""
+
+    def create() -> Pass:
+        def run(mod: IRModule, ctx: PassContext) -> IRModule:
+            return map_functions(mod, lambda f: transform(f, mod, ctx))
+
+        return ModulePass(run, PassInfo(opt_level, name, required))
+
+    create.__name__ = create.__qualname__ = name
+    create.__doc__ = transform.__doc__
+    register_pass(name, create)
+    return create
+
+
+def call(op_name: str, *args: RelayExpr, attrs: Any = None, span: Any = None) -> Call:
+    """A call of an operator by name."""
+    return Call(Op.get(op_name), args, attrs, (), span)
+
+
+def is_op(expr: Any, *names: str) -> bool:
+    """Whether ``expr`` is a call of one of these operators."""
+    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name in names
+
+
+def constant(value: Any, dtype: str) -> Constant:
+    """A constant tensor of that dtype."""
+    from ...runtime import ndarray
+    from ...runtime.dtype import numpy_dtype
+
+    return Constant(ndarray.array(np.asarray(value, dtype=numpy_dtype(dtype))))
+
+
+def scalar_value(expr: Any) -> Any:
+    """The value of a constant that holds one element (of any rank), else None."""
+    if not isinstance(expr, Constant) or int(np.prod(expr.data.shape)) != 1:
+        return None
+    return expr.data.numpy().reshape(())[()]
+
+
+__all__ = ["Clause", "Tuple", "call", "constant", "declare_pass", "descends", "is_op", "is_primitive", "map_functions", "rewrite_exprs",
+           "scalar_value"]

@@ -1,0 +1,124 @@
+"""DeadCodeElimination: removes ``let`` bindings whose variables nobody reads.
+
+before::
+
+    let %a = add(%x, %x); let %b = multiply(%x, %x); %b
+
+after::
+
+    let %b = multiply(%x, %x); %b
+
+Bindings whose values write references, call stateful operators or call functions that may do so stay.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from ...ir.expr import RelayExpr
+from ...ir.module import IRModule
+from ...ir.node import Node
+from ...ir.op import Op
+from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_pass
+from ...ir.visit import Walker
+from ..adt import Constructor
+from ..analysis.variables import exprs
+from ..expr import Call, Let, RefCreate, RefRead, RefWrite, Var
+from ..function import Function
+from .common import descends, map_functions
+
+
+def is_pure(expr: RelayExpr) -> bool:
+    """Whether evaluating ``expr`` has no effect that others could see (calls of unknown functions count as effects)."""
+    return all(_pure_node(n) for n in exprs(expr))
+
+
+def _pure_node(node: RelayExpr) -> bool:
+    if isinstance(node, (RefCreate, RefRead, RefWrite)):
+        return False
+    if not isinstance(node, Call):
+        return True
+    if isinstance(node.op, Op):
+        return not node.op.get_attr("TOpIsStateful")
+    return isinstance(node.op, Function) or isinstance(node.op, Constructor)
+
+
+def _readings(root: RelayExpr, ignore_impurity: bool) -> dict[int, int]:
+    """How often each variable is read by code that is itself needed.
+
+    A binding's value is walked only once its variable turns out to be read, or when the value has effects.
+    """
+    count: dict[int, int] = {}
+    waiting: dict[int, RelayExpr] = {}
+    seen: set[int] = set()
+    stack: list[Node] = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Var):
+            count[id(node)] = count.get(id(node), 0) + 1
+            stack.extend([waiting.pop(id(node))] if id(node) in waiting else ())
+            continue
+        if id(node) in seen or not descends(node):
+            continue
+        seen.add(id(node))
+        if not isinstance(node, Let):
+            stack.extend(_reads(node))
+            continue
+        stack.append(node.body)
+        if id(node.var) in count or not (ignore_impurity or is_pure(node.value)):
+            stack.append(node.value)
+        else:
+            waiting[id(node.var)] = node.value
+    return count
+
+
+def _reads(node: Node) -> list[Node]:
+    return [node.body] if isinstance(node, Function) else node.children()
+
+
+class _Eliminator(Walker):
+    def __init__(self, count: dict[int, int], inline_once: bool, ignore_impurity: bool) -> None:
+        super().__init__()
+        self.count, self.inline_once, self.ignore_impurity = count, inline_once, ignore_impurity
+
+    def visit_Let(self, let: Let) -> Any:
+        count = self.count.get(id(let.var), 0)
+        movable = self.ignore_impurity or is_pure(let.value)
+        if count == 0 and movable:
+            return (yield let.body)
+        value = yield let.value
+        if self.inline_once and count == 1 and movable and not isinstance(let.value, Function):
+            self.memo[id(let.var)] = (let.var, value)
+            return (yield let.body)
+        body = yield let.body
+        return _typed(let, let.replace(value=value, body=body))
+
+    def visit_default(self, node: Any) -> Any:
+        if not descends(node):
+            return node
+        kids = node.children()
+        results = yield kids
+        table = {id(k): r for k, r in zip(kids, results)}
+        return _typed(node, node.map_children(lambda c: table[id(c)]))
+
+
+def _typed(old: Any, new: Any) -> Any:
+    if new is not old and isinstance(new, RelayExpr):
+        new._checked_type = old._checked_type
+    return new
+
+
+def eliminate(expr: RelayExpr, inline_once: bool = False, ignore_impurity: bool = False) -> RelayExpr:
+    """``expr`` without bindings that nobody reads."""
+    return _Eliminator(_readings(expr, ignore_impurity), inline_once, ignore_impurity).visit(expr)
+
+
+def DeadCodeElimination(inline_once: bool = False, ignore_impurity: bool = False) -> Pass:
+    """Removes unread bindings; ``inline_once`` also moves values that are read once to their reader."""
+
+    def run(mod: IRModule, ctx: PassContext) -> IRModule:
+        return map_functions(mod, lambda f: eliminate(f, inline_once, ignore_impurity))  # type: ignore[arg-type,return-value]
+
+    return ModulePass(run, PassInfo(1, "DeadCodeElimination", ["InferType"]))
+
+
+register_pass("DeadCodeElimination", DeadCodeElimination)

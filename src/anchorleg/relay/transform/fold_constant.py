@@ -1,0 +1,129 @@
+"""FoldConstant: evaluates, by the operators' numpy rules, whatever depends on constants only.
+
+before::
+
+    add(%x, multiply(2f, 3f))
+
+after::
+
+    add(%x, 6f)
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...ir.expr import RelayExpr
+from ...ir.module import IRModule
+from ...ir.op import Op
+from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_pass
+from ...ir.type import TensorType, TupleType
+from ...runtime import ndarray
+from ...runtime.dtype import DataType
+from ..expr import Call, Constant, If, Let, Tuple, TupleGetItem
+from ..function import Function
+from ..op.registry import evaluate
+from .bind import substitute
+from .common import map_functions, rewrite_exprs
+
+# These make a large tensor of nothing: cheaper computed where they are used than stored.
+_NOT_FOLDED = frozenset({"zeros_like", "ones_like", "full_like", "full", "zeros", "ones", "device_copy", "on_device", "annotation.stop_fusion"})
+_FREE_BYTES = 1 << 20  # a result up to this size is always folded
+_GROWTH = 4  # a larger one only when not over this many times its arguments
+
+
+def _is_constant(expr: RelayExpr) -> bool:
+    return isinstance(expr, Constant) or isinstance(expr, Tuple) and all(isinstance(f, Constant) for f in expr.fields)
+
+
+def _arrays(expr: RelayExpr) -> Any:
+    if isinstance(expr, Tuple):
+        return tuple(f.data.numpy() for f in expr.fields)  # type: ignore[attr-defined]
+    return expr.data.numpy()  # type: ignore[attr-defined]
+
+
+def _bytes_of(ty: Any) -> int:
+    if isinstance(ty, TupleType):
+        return sum(_bytes_of(f) for f in ty.fields)
+    return int(np.prod(ty.concrete_shape, dtype=np.int64)) * max(1, DataType(ty.dtype).bits // 8)
+
+
+def _known(ty: Any) -> bool:
+    if isinstance(ty, TupleType):
+        return all(_known(f) for f in ty.fields)
+    return isinstance(ty, TensorType) and ty.is_static
+
+
+def _worth_it(call: Call) -> bool:
+    size = _bytes_of(call.checked_type)
+    return size <= _FREE_BYTES or size <= _GROWTH * sum(_bytes_of(a.checked_type) for a in call.args)
+
+
+def _foldable(old: Call, new: Call) -> bool:
+    op = new.op
+    if not isinstance(op, Op) or op.name in _NOT_FOLDED or op.get_attr("TOpIsStateful") or not op.has_attr("FNumpy"):
+        return False
+    if not all(_is_constant(a) for a in new.args) or not all(_known(a.checked_type) for a in old.args):
+        return False
+    return not _known(old.checked_type) or _worth_it(old)
+
+
+def _as_expr(value: Any) -> RelayExpr:
+    if isinstance(value, tuple):
+        return Tuple([_as_expr(v) for v in value])
+    return Constant(ndarray.array(np.ascontiguousarray(value).reshape(np.shape(value))))
+
+
+def _shape_question(old: Call, new: Call) -> RelayExpr | None:
+    """``shape_of`` and ``ndarray_size`` of a tensor whose shape is known do not need its value."""
+    if not isinstance(new.op, Op) or new.op.name not in ("shape_of", "vm.shape_of", "ndarray_size", "contrib.ndarray_size"):
+        return None
+    ty = old.args[0].checked_type
+    if not isinstance(ty, TensorType) or not ty.is_static:
+        return None
+    shape = np.array(ty.concrete_shape, dtype="int64")
+    value = shape if "shape_of" in new.op.name else np.prod(shape, dtype="int64")
+    return _as_expr(value.astype(old.checked_type.dtype))
+
+
+def _fold(old: Any, new: Any) -> RelayExpr:
+    if isinstance(new, Call):
+        answer = _shape_question(old, new)
+        if answer is not None:
+            return answer
+        if _foldable(old, new):
+            return _as_expr(evaluate(new.op, new.attrs, [_arrays(a) for a in new.args], old.checked_type))
+    if isinstance(new, TupleGetItem) and isinstance(new.tuple_value, Tuple):
+        return new.tuple_value.fields[new.index]
+    if isinstance(new, Let) and isinstance(new.value, Constant):
+        return substitute(new.body, {new.var: new.value})
+    if isinstance(new, If) and isinstance(new.cond, Constant):
+        return new.true_branch if bool(new.cond.data.numpy()) else new.false_branch
+    return new
+
+
+def fold_constants(expr: RelayExpr) -> RelayExpr:
+    """One typed expression with its constant parts evaluated."""
+    return rewrite_exprs(expr, _fold)
+
+
+def FoldConstant(fold_qnn: bool = True) -> Pass:
+    """Evaluates constant parts by numpy; never compiles.  With ``fold_qnn`` false, quantised operators are left alone."""
+
+    def fold(func: Function) -> Function:
+        if fold_qnn:
+            return fold_constants(func)  # type: ignore[return-value]
+        return rewrite_exprs(func, lambda old, new: new if _is_qnn(new) else _fold(old, new))  # type: ignore[return-value]
+
+    def run(mod: IRModule, ctx: PassContext) -> IRModule:
+        return map_functions(mod, fold)
+
+    return ModulePass(run, PassInfo(2, "FoldConstant", ["InferType"]))
+
+
+def _is_qnn(expr: Any) -> bool:
+    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name.startswith("qnn.")
+
+
+register_pass("FoldConstant", FoldConstant)

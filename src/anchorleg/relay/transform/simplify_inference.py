@@ -1,0 +1,125 @@
+"""SimplifyInference: normalisations become element-wise arithmetic, dropout becomes its input.
+
+before::
+
+    nn.batch_norm(%x, %gamma, %beta, %mean, %var).0
+
+after::
+
+    add(multiply(%x, %scale), %shift)     # scale = gamma / sqrt(var + eps), shift = beta - mean * scale
+
+With constant statistics the scale and the shift fold to constants, which FoldScaleAxis then moves into weights.
+"""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from ...ir.expr import RelayExpr
+from ...ir.module import IRModule
+from ...ir.type import TensorType
+from ..expr import Call, TupleGetItem
+from ..function import Function
+from ..op.registry import make_attrs
+from .common import call, constant, declare_pass, is_op, rewrite_exprs
+
+
+def _expanded(value: RelayExpr, rank: int, axis: int) -> RelayExpr:
+    """A vector along ``axis`` as a tensor that broadcasts against ``rank`` dimensions (trailing ones added)."""
+    trailing = rank - 1 - axis % rank
+    if not trailing:
+        return value
+    return call("expand_dims", value, attrs=make_attrs("expand_dims", axis=1, num_newaxis=trailing))
+
+
+def _reduce(name: str, data: RelayExpr, axes: list[int]) -> RelayExpr:
+    return call(name, data, attrs=make_attrs(name, axis=axes, keepdims=True))
+
+
+def _inverse_std(variance: RelayExpr, epsilon: float, dtype: str) -> RelayExpr:
+    return call("rsqrt", call("add", variance, constant(epsilon, dtype)))
+
+
+def _batch_norm(node: Call, data_type: TensorType) -> RelayExpr:
+    attrs, (data, gamma, beta, mean, var) = node.attrs, node.args
+    rank, dtype = len(data_type.dims), data_type.dtype
+    scale = _inverse_std(var, attrs.epsilon, dtype)
+    if attrs.scale:
+        scale = call("multiply", gamma, scale)
+    shift = call("negative", call("multiply", mean, scale))
+    if attrs.center:
+        shift = call("add", shift, beta)
+    scaled = call("multiply", data, _expanded(scale, rank, attrs.axis))
+    return call("add", scaled, _expanded(shift, rank, attrs.axis), span=node.span)
+
+
+def _affine(data: RelayExpr, gamma: RelayExpr, beta: RelayExpr, attrs: Any, rank: int) -> RelayExpr:
+    if attrs.scale:
+        data = call("multiply", data, _expanded(gamma, rank, attrs.axis))
+    return call("add", data, _expanded(beta, rank, attrs.axis)) if attrs.center else data
+
+
+def _normalised(data: RelayExpr, axes: list[int], epsilon: float, dtype: str) -> RelayExpr:
+    mean = _reduce("mean", data, axes)
+    centred = call("subtract", data, mean)
+    variance = _reduce("mean", call("multiply", centred, centred), axes)
+    return call("multiply", centred, _inverse_std(variance, epsilon, dtype))
+
+
+def _layer_norm(node: Call, data_type: TensorType) -> RelayExpr:
+    data, gamma, beta = node.args
+    normal = _normalised(data, [node.attrs.axis], node.attrs.epsilon, data_type.dtype)
+    return _affine(normal, gamma, beta, node.attrs, len(data_type.dims))
+
+
+def _instance_norm(node: Call, data_type: TensorType) -> RelayExpr:
+    data, gamma, beta = node.args
+    rank = len(data_type.dims)
+    axes = [i for i in range(1, rank) if i != node.attrs.axis % rank]
+    normal = _normalised(data, axes, node.attrs.epsilon, data_type.dtype)
+    return _affine(normal, gamma, beta, node.attrs, rank)
+
+
+def _group_norm(node: Call, data_type: TensorType) -> RelayExpr:
+    attrs, (data, gamma, beta) = node.attrs, node.args
+    rank, axis = len(data_type.dims), node.attrs.axis % len(data_type.dims)
+    dims = list(data_type.dims)
+    split = [*dims[:axis], attrs.num_groups, dims[axis] // attrs.num_groups, *dims[axis + 1:]]
+    grouped = call("reshape", data, attrs=make_attrs("reshape", newshape=split))
+    axes = [i for i in range(axis + 1, rank + 1)]
+    normal = _normalised(grouped, axes, attrs.epsilon, data_type.dtype)
+    return _affine(call("reshape", normal, attrs=make_attrs("reshape", newshape=dims)), gamma, beta, attrs, rank)
+
+
+def _l2_normalize(node: Call, data_type: TensorType) -> RelayExpr:
+    (data,) = node.args
+    total = _reduce("sum", call("multiply", data, data), list(node.attrs.axis))
+    bound = call("maximum", total, constant(node.attrs.eps, data_type.dtype))
+    return call("divide", data, call("sqrt", bound))
+
+
+_SINGLE: dict[str, Callable[[Call, TensorType], RelayExpr]] = {
+    "nn.layer_norm": _layer_norm,
+    "nn.instance_norm": _instance_norm,
+    "nn.group_norm": _group_norm,
+    "nn.l2_normalize": _l2_normalize,
+}
+
+
+def _rule(old: Any, new: Any) -> RelayExpr:
+    if isinstance(new, TupleGetItem) and new.index == 0:
+        inner = new.tuple_value
+        if is_op(inner, "nn.batch_norm"):
+            return _batch_norm(inner, old.tuple_value.args[0].checked_type)  # type: ignore[arg-type]
+        if is_op(inner, "nn.dropout"):
+            return inner.args[0]  # type: ignore[attr-defined]
+    if isinstance(new, Call) and getattr(new.op, "name", None) in _SINGLE:
+        return _SINGLE[new.op.name](new, old.args[0].checked_type)  # type: ignore[attr-defined]
+    return new
+
+
+def simplify(func: Function, mod: IRModule, ctx: Any) -> Function:
+    """Turns normalisations into arithmetic and dropout into its input."""
+    return rewrite_exprs(func, _rule)  # type: ignore[return-value]
+
+
+SimplifyInference = declare_pass("SimplifyInference", 0, simplify)
