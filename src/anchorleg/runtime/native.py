@@ -127,20 +127,29 @@ class NativeLibrary:
 
 
 def _link(objects: list[bytes], wanted: list[str], known: Mapping[str, int], name: str) -> Any:
-    """Link with LLVM; undefined names that a system library has are looked for there in a second try."""
+    """Link with LLVM; when that fails, once more with the system's libraries of helper functions opened."""
     try:
         return _link_once(objects, wanted, known, name)
     except RuntimeError as first:
-        if "not found" not in str(first) or not _open_system_libraries():
-            raise _link_error(name, first) from None
+        if not _open_system_libraries():
+            raise _link_error(objects, known, name, first) from None
     try:
         return _link_once(objects, wanted, known, name)
     except RuntimeError as err:
-        raise _link_error(name, err) from None
+        raise _link_error(objects, known, name, err) from None
 
 
-def _link_error(name: str, err: Exception) -> ArtifactError:
-    return ArtifactError(f"native code of {name!r} could not be linked: {' '.join(str(err).split())}")
+def _link_error(objects: list[bytes], known: Mapping[str, int], name: str, err: Exception) -> ArtifactError:
+    from .elf import undefined_symbols
+
+    used = {symbol for code in objects for symbol in undefined_symbols(code)}
+    missing = sorted(symbol for symbol in used - set(known) if not _in_process(symbol))
+    detail = f"nothing defines {', '.join(missing)}; " if missing else ""
+    return ArtifactError(f"native code of {name!r} could not be linked: {detail}{' '.join(str(err).split())}")
+
+
+def _in_process(symbol: str) -> bool:
+    return _llvm.binding().address_of_symbol(symbol) is not None
 
 
 def _link_once(objects: list[bytes], wanted: list[str], known: Mapping[str, int], name: str) -> Any:
@@ -296,10 +305,11 @@ def packed_at(address: int, name: str = "function", keep: object = None) -> Pack
             ctypes.addressof(values), ctypes.addressof(codes), count, ctypes.addressof(result),
             ctypes.addressof(code), None,
         )
-        del alive
         if status != 0:
             raise AnchorlegError(f"{name}: {last_error() or f'failed with status {status}'}")
-        return _result(result, code.value, name)
+        answer = _result(result, code.value, name)
+        del alive  # the answer may point into an argument until here
+        return answer
 
     return PackedFunc(call, name, address, keep)
 
