@@ -1,0 +1,113 @@
+"""A value and the layout it is in, and the expressions that move it to another layout."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Sequence
+
+from ....ir.expr import RelayExpr
+from ....tir.data_layout import Layout
+from ...op.registry import make_attrs
+from ..common import call
+
+
+class Place(NamedTuple):
+    """``old`` is the layout the program speaks of, ``new`` the one the value is really in."""
+
+    old: str
+    new: str
+
+    @property
+    def moved(self) -> bool:
+        """Whether the value is in another layout than the program's."""
+        return self.old != self.new
+
+
+class Value(NamedTuple):
+    """An expression of the rewritten program; ``place`` None where no layout is known."""
+
+    expr: RelayExpr
+    place: Place | None
+    dims: tuple[Any, ...]  # the shape the program speaks of
+
+
+class Plan(NamedTuple):
+    """What an operator wants: a place for each tensor argument (None: the program's), the places of its results, its attributes."""
+
+    inputs: Sequence[Place | None]
+    outputs: Sequence[Place | None]
+    attrs: Any
+
+
+def blocked_axis(layout: str) -> tuple[str, int]:
+    """The axis that has a block and the block's size: ``NCHW16c`` → ("C", 16); ("", 0) where there is none or several."""
+    found = [(a.upper(), Layout(layout).factor_of(a.upper())) for a in layout if a.isalpha() and a.islower()]
+    return found[0] if len(found) == 1 else ("", 0)
+
+
+def primal(layout: str) -> str:
+    """The layout without blocks: ``NCHW16c`` → ``NCHW``."""
+    return "".join(c for c in layout if c.isalpha() and c.isupper())
+
+
+def new_axis(place: Place, axis: int) -> int:
+    """Where the program's axis lies in the new layout."""
+    letter = primal(place.old)[axis % len(primal(place.old))]
+    return Layout(place.new).index_of(letter)
+
+
+def divisible(dims: Sequence[Any], old: str, new: str) -> bool:
+    """Whether a tensor of ``dims`` in layout ``old`` fills the blocks of ``new`` exactly."""
+    axis, factor = blocked_axis(new)
+    if not axis:
+        return all(not c.islower() for c in new)
+    size = dims[primal(old).index(axis)] if axis in primal(old) else None
+    return isinstance(size, int) and size % factor == 0
+
+
+class Mover:
+    """Makes the expressions that change layouts, each once."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[int, str, str], tuple[RelayExpr, RelayExpr]] = {}
+
+    def transform(self, expr: RelayExpr, src: str, dst: str) -> RelayExpr:
+        """``expr`` moved from one layout to another."""
+        if src == dst:
+            return expr
+        key = (id(expr), src, dst)
+        if key not in self._made:
+            moved = call("layout_transform", expr, attrs=make_attrs("layout_transform", src_layout=src, dst_layout=dst))
+            self._made[key] = (expr, moved)
+        return self._made[key][1]
+
+    def restore(self, value: Value) -> RelayExpr:
+        """The value in the program's layout."""
+        if value.place is None or not value.place.moved:
+            return value.expr
+        return self.transform(value.expr, value.place.new, value.place.old)
+
+    def move(self, value: Value, want: Place | None) -> RelayExpr:
+        """The value in the layout that is wanted."""
+        if want is None:
+            return self.restore(value)
+        if value.place is not None and value.place.moved:
+            if primal(value.place.new) != primal(want.new) and sorted(primal(value.place.new)) != sorted(primal(want.new)):
+                return self._from_program(self.restore(value), value.dims, want)
+            return self.transform(value.expr, value.place.new, want.new)
+        return self._from_program(value.expr, value.dims, want)
+
+    def _from_program(self, expr: RelayExpr, dims: Sequence[Any], want: Place) -> RelayExpr:
+        """From the program's layout; a tensor of lower rank, or with a unit blocked axis, is one that is broadcast."""
+        rank = len(primal(want.old))
+        if not want.moved:
+            return expr
+        missing = rank - len(dims)
+        if missing > 0:
+            if not dims:
+                return expr
+            expr = call("expand_dims", expr, attrs=make_attrs("expand_dims", axis=0, num_newaxis=missing))
+            dims = (1,) * missing + tuple(dims)
+        axis, _ = blocked_axis(want.new)
+        if axis and dims[primal(want.old).index(axis)] == 1:
+            expr = self.transform(expr, want.old, primal(want.new))
+            return call("expand_dims", expr, attrs=make_attrs("expand_dims", axis=len(primal(want.new)), num_newaxis=1))
+        return self.transform(expr, want.old, want.new)
