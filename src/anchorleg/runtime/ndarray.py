@@ -23,8 +23,7 @@ ALIGNMENT = 128
 def aligned_bytes(size: int) -> np.ndarray:
     """``size`` uninitialised bytes whose address is a multiple of `ALIGNMENT`."""
     raw = np.empty(size + ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
-    return raw[start:start + size]
+    return np.ndarray((size,), np.uint8, raw, -raw.ctypes.data % ALIGNMENT)
 
 
 class NDArray:
@@ -190,7 +189,7 @@ class NDArray:
 
     def __dlpack__(self, *, stream: object = None, max_version: object = None, dl_device: object = None,
                    copy: bool | None = None) -> object:
-        return _to_capsule(array(self) if copy else self)
+        return _to_capsule(array(self) if copy else self, max_version)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.device.device_type, self.device.device_id
@@ -239,8 +238,9 @@ def empty(
     count = 1
     for extent in extents:
         count *= extent
-    flat = aligned_bytes(count * kind.itemsize)
-    return NDArray(_shaped(flat, extents, kind), kind, where)
+    full = (*extents, kind.lanes) if kind.lanes > 1 else extents
+    # not a reshape of bytes: numpy moves tensors of size zero to other, unaligned memory then
+    return NDArray(np.ndarray(full, kind.numpy_dtype, aligned_bytes(count * kind.itemsize)), kind, where)
 
 
 def array(
@@ -298,25 +298,32 @@ _api.PyCapsule_IsValid.argtypes = [ctypes.py_object, ctypes.c_char_p]
 _api.PyCapsule_SetName.restype = ctypes.c_int
 _api.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
-# DLPack's code for bool is not upstream's (an unsigned type of one bit)
-_DL_BOOL = 6
+# where DLPack's numbers of element kinds differ from upstream's: (DLPack's, our type)
+_DL_CODES = ((6, "bool"), (10, "e4m3_float8"), (12, "e5m2_float8"), (8, "e4m3_float8"))
 
 
-def _to_capsule(tensor: NDArray) -> object:
+def _to_capsule(tensor: NDArray, max_version: object = None) -> object:
     """numpy makes the capsule (and owns its lifetime); types numpy cannot export travel as raw bits, then are named."""
     storage, kind = tensor._np, tensor._type
-    plain = kind.type_code <= 2 and kind.bits >= 8 or kind.is_bool
-    if not plain:
-        storage = storage.view(f"u{storage.itemsize}")
     if not storage.flags.writeable:
         storage = storage.copy()
-    capsule = storage.__dlpack__()
-    if not plain or kind.lanes > 1:
-        struct = DLManagedTensor.from_address(_api.PyCapsule_GetPointer(capsule, _CAPSULE_NAME)).dl_tensor
-        struct.dtype = DLDataType(kind.type_code, kind.bits, kind.lanes)
-        if kind.lanes > 1:
-            struct.ndim -= 1
+    plain = kind.type_code <= 2 and kind.bits >= 8 or kind.is_bool
+    if plain and kind.lanes == 1:
+        return storage.__dlpack__() if max_version is None else _versioned(storage, max_version)
+    capsule = (storage if plain else storage.view(f"u{storage.itemsize}")).__dlpack__()
+    struct = DLManagedTensor.from_address(_api.PyCapsule_GetPointer(capsule, _CAPSULE_NAME)).dl_tensor
+    code = next((number for number, name in _DL_CODES if name == str(kind.with_lanes(1))), kind.type_code)
+    struct.dtype = DLDataType(code, kind.bits, kind.lanes)
+    if kind.lanes > 1:
+        struct.ndim -= 1
     return capsule
+
+
+def _versioned(storage: np.ndarray, max_version: object) -> object:
+    try:
+        return storage.__dlpack__(max_version=max_version)  # type: ignore[call-arg, arg-type]
+    except TypeError:  # numpy before 2.1
+        return storage.__dlpack__()
 
 
 def from_dlpack(source: object) -> NDArray:
@@ -340,9 +347,8 @@ def from_dlpack(source: object) -> NDArray:
 
 
 def _from_dl_type(dtype: DLDataType) -> DataType:
-    if dtype.code == _DL_BOOL and dtype.bits == 8 and dtype.lanes == 1:
-        return DataType("bool")
-    return DataType.of(dtype.code, dtype.bits, dtype.lanes)
+    named = dict(_DL_CODES).get(dtype.code) if dtype.bits == 8 else None
+    return DataType(named).with_lanes(dtype.lanes) if named else DataType.of(dtype.code, dtype.bits, dtype.lanes)
 
 
 def _foreign(

@@ -1,0 +1,31 @@
+"""Devices by name and number."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from anchorleg.runtime import Device, cpu, cuda, device, opencl
+from anchorleg.support.errors import ArgumentError
+
+
+def test_names():
+    assert device("cpu") == device("cpu", 0) == device("llvm -mcpu=core-avx2") == cpu() == Device(1, 0)
+    assert device("cuda:1") == cuda(1) == device("cuda", 1) != cuda(0)
+    assert device(opencl(2)) == opencl(2) and device(4, 2) == opencl(2)
+    assert repr(cpu(0)) == "cpu(0)" and len({cpu(0), Device(1, 0), cuda(0)}) == 2
+
+
+@pytest.mark.parametrize("name", ["", "tpu", "cpu:x"])
+def test_unknown(name):
+    with pytest.raises(ArgumentError, match="expected one of .*cpu"):
+        device(name)
+
+
+def test_exist():
+    assert cpu(0).exist and not cpu(1).exist and not cuda(63).exist
+
+
+def test_pickle():
+    assert pickle.loads(pickle.dumps(cuda(3))) == cuda(3)
