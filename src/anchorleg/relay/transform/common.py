@@ -58,6 +58,14 @@ def rewrite_exprs(root: RelayExpr, rule: Rule, keep_types: bool = True) -> Relay
     return memo[id(root)][1]  # type: ignore[return-value]
 
 
+def typed_replace(node: Any, **changes: Any) -> Any:
+    """``node.replace`` for changes that leave the type as it is."""
+    new = node.replace(**changes)
+    if new is not node:
+        new._checked_type = node._checked_type
+    return new
+
+
 def map_functions(mod: IRModule, fn: Callable[[Function], Function]) -> IRModule:
     """The module with ``fn`` applied to each Relay function that is not primitive."""
     return mod.with_functions({v: fn(f) if isinstance(f, Function) and not is_primitive(f) else f for v, f in mod.functions.items()})
@@ -104,4 +112,4 @@ def scalar_value(expr: Any) -> Any:
 
 
 __all__ = ["Clause", "Tuple", "call", "constant", "declare_pass", "descends", "is_op", "is_primitive", "map_functions", "rewrite_exprs",
-           "scalar_value"]
+           "scalar_value", "typed_replace"]

@@ -1,0 +1,259 @@
+"""ToANormalForm, ToGraphNormalForm: between nested (graph) programs and programs where every step has a name.
+
+before::
+
+    add(multiply(%x, %x), %x)
+
+after ToANormalForm::
+
+    let %x_0 = multiply(%x, %x); let %x_1 = add(%x_0, %x); %x_1
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from ...ir.expr import GlobalVar, RelayExpr
+from ...ir.module import IRModule
+from ...ir.op import Op
+from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_pass
+from ...ir.visit import Walker
+from ..adt import Clause, Constructor, Match
+from ..expr import Call, Constant, If, Let, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
+from ..function import Function
+from .common import descends, is_primitive, map_functions
+
+_ATOMS = (Var, GlobalVar, Op, Constructor)
+
+
+class _Scope:
+    """A sequence of bindings being built, nested in another."""
+
+    __slots__ = ("parent", "depth", "bindings")
+
+    def __init__(self, parent: _Scope | None) -> None:
+        self.parent, self.depth = parent, 0 if parent is None else parent.depth + 1
+        self.bindings: list[tuple[Var, RelayExpr]] = []
+
+    def wrap(self, result: RelayExpr) -> RelayExpr:
+        """The bindings around ``result``."""
+        for var, value in reversed(self.bindings):
+            result = _with_type(Let(var, value, result), result._checked_type)
+        return result
+
+
+def _with_type(node: Any, ty: Any) -> Any:
+    node._checked_type = ty
+    return node
+
+
+def _common(a: _Scope, b: _Scope) -> _Scope:
+    while a is not b:
+        if a.depth < b.depth:
+            a, b = b, a
+        a = a.parent  # type: ignore[assignment]
+    return a
+
+
+class _ScopeFinder:
+    """The scope in which each expression must be computed: the innermost that holds all its uses."""
+
+    def __init__(self, root: RelayExpr) -> None:
+        self.scope_of: dict[int, _Scope] = {}
+        self.body_scope: dict[tuple[int, int], _Scope] = {}
+        self._root_scope = _Scope(None)
+        order = _topological(root)
+        self.scope_of[id(root)] = self._root_scope
+        for node in order:
+            for position, child in enumerate(_parts(node)):
+                self._meet(child, self._scope_for(node, position))
+
+    def _scope_for(self, node: Any, position: int) -> _Scope:
+        here = self.scope_of[id(node)]
+        if not _opens_scope(node, position):
+            return here
+        key = (id(node), position)
+        if key not in self.body_scope:
+            self.body_scope[key] = _Scope(here)
+        return self.body_scope[key]
+
+    def _meet(self, child: Any, scope: _Scope) -> None:
+        old = self.scope_of.get(id(child))
+        self.scope_of[id(child)] = scope if old is None else _common(old, scope)
+
+
+def _parts(node: Any) -> list[Any]:
+    """The expressions inside ``node``, scopes opened by it included."""
+    if isinstance(node, Function):
+        return [] if is_primitive(node) else [node.body]
+    if isinstance(node, If):
+        return [node.cond, node.true_branch, node.false_branch]
+    if isinstance(node, Match):
+        return [node.data, *(c.rhs for c in node.clauses)]
+    if isinstance(node, Let):
+        return [node.value, node.body]
+    if isinstance(node, Call):
+        return [node.op, *node.args]
+    return [c for c in node.children() if isinstance(c, RelayExpr)] if descends(node) else []
+
+
+def _opens_scope(node: Any, position: int) -> bool:
+    if isinstance(node, Function):
+        return True
+    if isinstance(node, (If, Match)):
+        return position > 0
+    return isinstance(node, Let) and position == 1
+
+
+def _topological(root: RelayExpr) -> list[RelayExpr]:
+    """Users before what they use."""
+    order: list[RelayExpr] = []
+    seen: set[int] = set()
+    stack: list[tuple[Any, bool]] = [(root, False)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+            continue
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        stack.append((node, True))
+        stack.extend((c, False) for c in _parts(node) if id(c) not in seen)
+    return order[::-1]
+
+
+class _Namer(Walker):
+    """Rebuilds a program with every computed value bound to a variable in its scope."""
+
+    def __init__(self, finder: _ScopeFinder) -> None:
+        super().__init__()
+        self.finder, self.count = finder, 0
+
+    def name(self, old: RelayExpr, value: RelayExpr) -> RelayExpr:
+        """A variable bound to ``value`` in the scope where ``old`` belongs."""
+        var = _with_type(Var(f"x_{self.count}"), old._checked_type)
+        self.count += 1
+        value._checked_type = old._checked_type  # type: ignore[attr-defined]
+        self.finder.scope_of[id(old)].bindings.append((var, value))
+        return var
+
+    def closed(self, node: Any, position: int, result: RelayExpr) -> RelayExpr:
+        """The scope opened by ``node`` at ``position`` with its result."""
+        return self.finder._scope_for(node, position).wrap(result)
+
+    def visit_default(self, node: Any) -> Any:
+        if isinstance(node, _ATOMS):
+            return node
+        if not descends(node):
+            return self.name(node, node.replace()) if is_primitive(node) else node
+        parts = _parts(node)
+        results = yield parts
+        table = {id(p): r for p, r in zip(parts, results)}
+        return self.name(node, _copy(node, node.map_children(lambda c: table.get(id(c), c))))
+
+    def visit_Constant(self, node: Constant) -> RelayExpr:
+        return self.name(node, node)
+
+    def visit_Call(self, node: Call) -> Any:
+        args = yield list(node.args)
+        op = node.op
+        if not isinstance(op, _ATOMS) and not is_primitive(op):
+            op = yield op
+        return self.name(node, _copy(node, node.replace(op=op, args=tuple(args))))
+
+    def visit_Function(self, node: Function) -> Any:
+        if is_primitive(node):
+            return self.name(node, node)
+        body = yield node.body
+        return self.name(node, _copy(node, node.replace(body=self.closed(node, 0, body))))
+
+    def visit_If(self, node: If) -> Any:
+        cond = yield node.cond
+        yes = yield node.true_branch
+        no = yield node.false_branch
+        return self.name(node, If(cond, self.closed(node, 1, yes), self.closed(node, 2, no), node.span))
+
+    def visit_Match(self, node: Match) -> Any:
+        data = yield node.data
+        clauses = []
+        for i, clause in enumerate(node.clauses):
+            rhs = yield clause.rhs
+            clauses.append(Clause(clause.lhs, self.closed(node, i + 1, rhs)))
+        return self.name(node, Match(data, clauses, node.complete))
+
+    def visit_Let(self, node: Let) -> Any:
+        scope = self.finder.scope_of[id(node)]
+        if isinstance(node.value, Function) and not is_primitive(node.value):
+            body = yield node.value.body
+            value = node.value.replace(body=self.closed(node.value, 0, body))
+            value._checked_type = node.value._checked_type
+            scope.bindings.append((node.var, value))
+        else:
+            value = yield node.value
+            scope.bindings.append((node.var, value))
+        inner = self.finder._scope_for(node, 1)
+        result = yield node.body
+        scope.bindings.extend(inner.bindings)
+        inner.bindings = scope.bindings
+        return result
+
+
+def _copy(old: Any, new: Any) -> Any:
+    return new if new is not old else old.replace()
+
+
+def to_a_normal_form(expr: RelayExpr) -> RelayExpr:
+    """An expression (a function's body is normalised inside it) in A-normal form."""
+    if isinstance(expr, Function):
+        return expr if is_primitive(expr) else _with_type(expr.replace(body=to_a_normal_form(expr.body)), expr._checked_type)
+    finder = _ScopeFinder(expr)
+    result = _Namer(finder).visit(expr)
+    return finder._root_scope.wrap(result)
+
+
+class _Grapher(Walker):
+    def visit_Let(self, node: Let) -> Any:
+        if isinstance(node.value, Function) and _mentions(node.value, node.var):
+            value = yield node.value
+            body = yield node.body
+            return _with_type(node.replace(value=value, body=body), node._checked_type)
+        value = yield node.value
+        self.memo[id(node.var)] = (node.var, value)
+        return (yield node.body)
+
+    def visit_default(self, node: Any) -> Any:
+        if not descends(node):
+            return node
+        kids = node.children()
+        results = yield kids
+        table = {id(k): r for k, r in zip(kids, results)}
+        new = node.map_children(lambda c: table[id(c)])
+        return _with_type(new, node._checked_type) if new is not node and isinstance(node, RelayExpr) else new
+
+
+def _mentions(func: Function, var: Var) -> bool:
+    from ..analysis.variables import free_vars
+
+    return any(v is var for v in free_vars(func))
+
+
+def to_graph_normal_form(expr: RelayExpr) -> RelayExpr:
+    """An expression without ``let``, except for local recursive functions."""
+    return _Grapher().visit(expr)
+
+
+def _pass(name: str, level: int, fn: Any) -> Any:
+    def create() -> Pass:
+        def run(mod: IRModule, ctx: PassContext) -> IRModule:
+            return map_functions(mod, fn)
+
+        return ModulePass(run, PassInfo(level, name, ["InferType"]))
+
+    create.__name__ = name
+    register_pass(name, create)
+    return create
+
+
+ToANormalForm = _pass("ToANormalForm", 1, to_a_normal_form)
+ToGraphNormalForm = _pass("ToGraphNormalForm", 1, to_graph_normal_form)
+__all__ = ["ToANormalForm", "ToGraphNormalForm", "to_a_normal_form", "to_graph_normal_form", "RefCreate", "RefRead", "RefWrite", "Tuple", "TupleGetItem"]
