@@ -11,3 +11,8 @@ from .op import (OpImplementation, OpPattern, OpSpecialization, OpStrategy, get,
                  register_injective_schedule, register_legalize, register_mixed_precision_conversion,
                  register_optional_fake_quantization_to_integer, register_pattern, register_reduce_schedule,
                  register_schedule, register_shape_func, register_stateful, register_strategy)
+from . import annotation
+from .annotation import device_copy
+from .reduce import *  # noqa: F401,F403
+from .tensor import *  # noqa: F401,F403
+from .transform import *  # noqa: F401,F403
