@@ -37,10 +37,18 @@ _LAZY: dict[str, tuple[str, str | None]] = {
 
 def __getattr__(name: str) -> _Any:
     if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _operator(name)
     module, inner = _LAZY[name]
     found = importlib.import_module(f"{__name__}.{module}")
     return found if inner is None else getattr(found, inner)
+
+
+def _operator(name: str) -> _Any:
+    """An operator's constructor (``relay.add``), or a family of them (``relay.nn``)."""
+    operators = None if name.startswith("_") else importlib.import_module(f"{__name__}.op")
+    if not hasattr(operators, name):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(operators, name)
 
 
 def __dir__() -> list[str]:
