@@ -1,0 +1,1 @@
+"""Lowering: schedules to functions of the loop language."""
