@@ -13,7 +13,7 @@ from typing import Any, Iterable, Sequence
 from ..ir.expr import INDEX_DTYPE, PrimExpr, Range
 from ..support.errors import ArgumentError
 from ..tir.expr import IntImm, IterVar, Var
-from .operation import ComputeOp, ExternOp, Operation, PlaceholderOp
+from .operation import ComputeOp, Operation
 from .relations import Extent, Fuse, Relation, Singleton, Split
 from .tensor import Tensor
 
@@ -340,4 +340,3 @@ def create_schedule(ops: Any) -> Schedule:
     return Schedule(list(dict.fromkeys(outputs)))
 
 
-__all__ = ["AttachType", "IterVarAttr", "Stage", "Schedule", "create_schedule", "operations_below", "PlaceholderOp", "ExternOp"]
