@@ -22,7 +22,7 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     **{room: (room, None) for room in ("adt", "analysis", "backend", "build_module", "dataflow_pattern", "expr", "expr_functor",
                                        "frontend", "function", "op", "prelude", "qnn", "quantize", "scope_builder", "testing", "text",
                                        "transform", "type_functor", "loops", "debug", "param_dict", "collage", "data_dep_optimization")},
-    "ty": ("type", None), "parser": ("text.parser", None),
+    "nn": ("op.nn", None), "ty": ("type", None), "parser": ("text.parser", None),
     "build": ("build_module", "build"), "create_executor": ("build_module", "create_executor"),
     "optimize": ("build_module", "optimize"), "build_config": ("transform", "build_config"), "vm": ("backend.vm", None),
     "parse": ("text.parser", "parse"), "fromtext": ("text.parser", "fromtext"), "parse_expr": ("text.parser", "parse_expr"),

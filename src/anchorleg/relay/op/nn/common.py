@@ -7,7 +7,9 @@ import numpy as np
 
 from ....ir.expr import Any as AnyDim
 from ....ir.type import IncompleteType, TensorType, Type
+from ....runtime.dtype import numpy_dtype as np_dtype
 from ....support.errors import TypeMismatchError
+from ..type_relations import is_float
 
 
 def tensor(t: Type, what: str) -> TensorType | None:
@@ -67,18 +69,6 @@ def mul(a: Any, b: Any) -> Any:
 def div(a: Any, b: Any) -> Any:
     """a // b of dimensions; unknown when one is."""
     return AnyDim() if isinstance(a, AnyDim) or isinstance(b, AnyDim) else a // b
-
-
-def np_dtype(dtype: str) -> np.dtype:
-    """The numpy dtype of a tensor dtype."""
-    from ....runtime.dtype import DataType
-
-    return np.dtype("bool") if dtype == "bool" else DataType(dtype).numpy_dtype
-
-
-def is_float(dtype: str) -> bool:
-    """Whether a tensor dtype is a floating-point one."""
-    return dtype.startswith(("float", "bfloat", "e4m3", "e5m2"))
 
 
 def wide(dtype: str) -> np.dtype:

@@ -1,6 +1,7 @@
 """Convolutions over one, two and three spatial axes, in any layout, grouped, depthwise and dilated."""
 from __future__ import annotations
 
+from types import new_class
 from typing import Any, NamedTuple, Sequence
 
 import numpy as np
@@ -10,9 +11,11 @@ from ....ir.expr import Any as AnyDim, RelayExpr
 from ....ir.op import Op, OpPattern
 from ....ir.type import TensorType, Type
 from ....support.errors import TypeMismatchError
-from ....tir.data_layout import BijectiveLayout, bijective_layout, convert_array, layout
+from ....tir.data_layout import BijectiveLayout, layout
 from ...expr import Call
+from ..attrs_common import OPT_DTYPE
 from ..registry import declare
+from ..transform.transpose import convert_layout
 from .common import div, expect, known, mul, shown, tensor
 from .numeric import convolve
 from .utils import pad_pairs, pad_tuple, repeat
@@ -29,13 +32,14 @@ def _conv_attrs(rank: int, data: str, kernel: str, padding: Sequence[int]) -> di
         "data_layout": Field(STR, data, "Layout of the data."),
         "kernel_layout": Field(STR, kernel, "Layout of the weight."),
         "out_layout": Field(STR, "", "Layout of the result; empty: that of the data."),
-        "out_dtype": Field(STR, "", "Element type of the result; empty: that of the data."),
+        "out_dtype": Field(OPT_DTYPE, "", "Element type of the result; empty: that of the data."),
     }
 
 
 def attrs_class(name: str, fields: dict[str, Field]) -> type[Attrs]:
     """An attribute class from a table of fields."""
-    return type(Attrs)(name, (Attrs,), {"__slots__": (), "__module__": __name__, **fields}, name=f"relay.attrs.{name}")
+    body = {"__slots__": (), "__module__": __name__, **fields}
+    return new_class(name, (Attrs,), {"name": f"relay.attrs.{name}"}, lambda space: space.update(body))
 
 
 Conv1DAttrs = attrs_class("Conv1DAttrs", _conv_attrs(1, "NCW", "OIW", (0, 0)))
@@ -62,15 +66,14 @@ class ConvSpec(NamedTuple):
 
 def layout_map(op: str, what: str, name: str, canonical: str) -> BijectiveLayout:
     """The mapping from layout ``name`` to the canonical one; TypeMismatchError when the axes differ."""
-    found = bijective_layout(name, canonical)
-    if found is None:
+    if not layout(name).convertible(layout(canonical)):
         raise TypeMismatchError(f"{op}: {what} {name!r} has other axes than {canonical}")
-    return found
+    return BijectiveLayout(name, canonical)
 
 
 def kernel_map(spec: ConvSpec, attrs: Any) -> BijectiveLayout:
     """The mapping of the weight's layout to the canonical one, which has a G in front when the layout has."""
-    canonical = "G" + spec.kernel if "G" in layout(attrs.kernel_layout) else spec.kernel
+    canonical = "G" + spec.kernel if "G" in attrs.kernel_layout else spec.kernel
     return layout_map(spec.op, "kernel_layout", attrs.kernel_layout, canonical)
 
 
@@ -134,11 +137,11 @@ def conv_relation(spec: ConvSpec, strict: bool = True) -> Any:
         check_sizes(spec.op, spec.rank, attrs)
         shape = layout_map(spec.op, "data_layout", attrs.data_layout, spec.data).forward_shape(data.dims)
         kmap = kernel_map(spec, attrs)
-        check = strict or weight is None or len(weight.dims) == len(kmap.src)
+        check = strict or weight is None or len(weight.dims) == len(kmap.src_layout)
         have = kmap.forward_shape(weight.dims) if weight is not None and check else None
         need = weight_shape(spec, attrs, shape[1], have)
         if check:
-            dims = need if have is not None or "G" not in kmap.src else (attrs.groups, div(need[0], attrs.groups), *need[1:])
+            dims = need if have is not None or "G" not in kmap.src_layout.name else (attrs.groups, div(need[0], attrs.groups), *need[1:])
             expect(ctx, spec.op, "weight", args[1], kmap.backward_shape(dims), weight.dtype if weight is not None else data.dtype)
         return _result(spec, attrs, data, shape, need, is_depthwise(attrs.groups, shape[1], have))
 
@@ -157,19 +160,19 @@ def _result(spec: ConvSpec, attrs: Any, data: TensorType, shape: Sequence[Any], 
 def plain_weight(spec: ConvSpec, attrs: Any, w: np.ndarray) -> np.ndarray:
     """The weight in canonical layout, an axis G merged into the first."""
     kmap = kernel_map(spec, attrs)
-    w = convert_array(w, kmap.src, kmap.dst)
-    return w.reshape(w.shape[0] * w.shape[1], *w.shape[2:]) if "G" in kmap.src else w
+    w = convert_layout(w, kmap.src_layout.name, kmap.dst_layout.name)
+    return w.reshape(w.shape[0] * w.shape[1], *w.shape[2:]) if "G" in kmap.src_layout.name else w
 
 
 def conv_numpy(spec: ConvSpec) -> Any:
     """The numpy rule of a convolution."""
     def rule(attrs: Any, args: list[np.ndarray], out_type: TensorType) -> np.ndarray:
-        x = convert_array(args[0], attrs.data_layout, spec.data)
+        x = convert_layout(args[0], attrs.data_layout, spec.data)
         w = plain_weight(spec, attrs, args[1])
         per_group = x.shape[1] // attrs.groups
         w = w.reshape(w.shape[0] * w.shape[1] // per_group, per_group, *w.shape[2:]) if per_group else w
         out = convolve(x, w, attrs.strides, pad_pairs(attrs.padding, spec.rank), attrs.dilation, attrs.groups, out_type.dtype)
-        return convert_array(out, spec.data, attrs.out_layout or attrs.data_layout)
+        return convert_layout(out, spec.data, attrs.out_layout or attrs.data_layout)
 
     return rule
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any, Iterator, Sequence
 
 import numpy as np
@@ -72,8 +73,9 @@ def convolve(x: np.ndarray, w: np.ndarray, strides: Sequence[int], pads: Sequenc
         return _depthwise(view, w, rank, groups, out_dtype)
     cols = view.reshape(n, groups, per_group, *view.shape[2:])
     taps = range(3 + rank, cols.ndim)
-    cols = cols.transpose(0, 1, 2, *taps, *range(3, 3 + rank)).reshape(n, groups, -1, int(np.prod(out_space, dtype=np.int64)))
-    return product(w.reshape(groups, o // groups, -1), cols, out_dtype).reshape(n, o, *out_space)
+    cols = cols.transpose(0, 1, 2, *taps, *range(3, 3 + rank)).reshape(
+        n, groups, per_group * math.prod(w.shape[2:]), math.prod(out_space))
+    return product(w.reshape(groups, o // groups, cols.shape[2]), cols, out_dtype).reshape(n, o, *out_space)
 
 
 def _depthwise(view: np.ndarray, w: np.ndarray, rank: int, groups: int, out_dtype: str) -> np.ndarray:
@@ -98,7 +100,7 @@ def convolve_transposed(x: np.ndarray, w: np.ndarray, strides: Sequence[int], pa
     work = "float32" if is_float(out_dtype) and np_dtype(out_dtype).itemsize < 4 else out_dtype
     full = [s * (i - 1) + d * (k - 1) + 1 + p for s, i, d, k, p in zip(strides, space, dilation, kernel, output_padding)]
     out = np.zeros((n, groups, per_group, *full), np_dtype(work))
-    cols = x.reshape(n, groups, c // groups, -1)
+    cols = x.reshape(n, groups, c // groups, math.prod(space))
     taps = w.reshape(groups, c // groups, per_group, *kernel)
     for tap in itertools.product(*map(range, kernel)):
         weight = taps[(slice(None), slice(None), slice(None), *tap)].transpose(0, 2, 1)

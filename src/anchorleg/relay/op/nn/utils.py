@@ -14,7 +14,6 @@ def repeat(value: Any, n: int) -> tuple[Any, ...] | None:
     return (value,) * n if isinstance(value, (int, IntImm)) else tuple(value)
 
 
-
 def pad_tuple(padding: Any, n: int) -> tuple[int, ...]:
     """The padding of ``n`` spatial axes as (all befores, all afters).
 

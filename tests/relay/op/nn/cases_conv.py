@@ -1,0 +1,133 @@
+"""Cases of convolutions."""
+from __future__ import annotations
+
+import numpy as np
+from nn_harness import Case, ort, rand
+
+from anchorleg.relay import nn
+from anchorleg.relay.op.transform.transpose import convert_layout
+
+
+def conv_case(name, x, w, strides=1, padding=0, dilation=1, groups=1, op=None):
+    rank = x.ndim - 2
+    op = op or {1: nn.conv1d, 2: nn.conv2d, 3: nn.conv3d}[rank]
+    pads = list(padding) if isinstance(padding, (list, tuple)) else [padding] * rank * 2
+    as_list = lambda v: [v] * rank if isinstance(v, int) else list(v)
+    ref = ort("Conv", strides=as_list(strides), pads=pads, dilations=as_list(dilation), group=groups)
+    return Case(name, lambda a, b: op(a, b, strides=strides, padding=padding, dilation=dilation, groups=groups,
+                                      channels=w.shape[0], kernel_size=w.shape[2:]), [x, w], ref)
+
+
+def layout_case(name, data, kernel, out="", groups=1, padding=1, strides=1, shape=(2, 8, 7, 6), weight=(16, 8, 3, 3), op=nn.conv2d):
+    x, w = rand(*shape), rand(*weight)
+    plain = ort("Conv", strides=[strides] * 2, pads=[padding] * 4, group=groups)
+    ref = lambda a, b: convert_layout(plain(x, w.reshape(-1, shape[1] // groups, *weight[2:])), "NCHW", out or data)
+    channels = weight[0] * (weight[1] if groups == shape[1] == weight[0] else 1)
+    return Case(name, lambda a, b: op(a, b, strides=strides, padding=padding, groups=groups, channels=channels, kernel_size=weight[2:],
+                                      data_layout=data, kernel_layout=kernel, out_layout=out),
+                [convert_layout(x, "NCHW", data), convert_layout(w, "OIHW", kernel)], ref)
+
+
+def transpose_case(name, x, w, strides=1, padding=0, dilation=1, groups=1, output_padding=0):
+    rank = x.ndim - 2
+    op = {1: nn.conv1d_transpose, 2: nn.conv2d_transpose, 3: nn.conv3d_transpose}[rank]
+    as_list = lambda v: [v] * rank if isinstance(v, int) else list(v)
+    pads = list(padding) if isinstance(padding, (list, tuple)) else [padding] * rank * 2
+    ref = ort("ConvTranspose", strides=as_list(strides), pads=pads, dilations=as_list(dilation), group=groups,
+              output_padding=as_list(output_padding))
+    return Case(name, lambda a, b: op(a, b, strides=as_list(strides), padding=padding, dilation=as_list(dilation), groups=groups,
+                                      output_padding=as_list(output_padding), channels=w.shape[1] * groups,
+                                      kernel_size=w.shape[2:]), [x, w], ref)
+
+
+def int_conv(x, w):
+    out = np.zeros((x.shape[0], w.shape[0], x.shape[2] - 2, x.shape[3] - 2), np.int64)
+    for i in range(3):
+        for j in range(3):
+            out += np.einsum("nchw,oc->nohw", x[:, :, i:i + out.shape[2], j:j + out.shape[3]].astype(np.int64), w[:, :, i, j].astype(np.int64))
+    return out.astype(np.int32)
+
+
+CASES = [
+    conv_case("conv1d", rand(2, 4, 11), rand(6, 4, 3), strides=2, padding=(1, 2)),
+    conv_case("conv1d_grouped_dilated", rand(1, 6, 14), rand(9, 2, 3), dilation=2, groups=3, padding=1),
+    conv_case("conv2d_3x3", rand(1, 5, 9, 8), rand(7, 5, 3, 3), padding=1),
+    conv_case("conv2d_stem", rand(1, 3, 20, 20), rand(8, 3, 7, 7), strides=2, padding=3),
+    conv_case("conv2d_1x1", rand(2, 6, 5, 5), rand(12, 6, 1, 1)),
+    conv_case("conv2d_1x1_stride", rand(1, 6, 5, 5), rand(12, 6, 1, 1), strides=(2, 3)),
+    conv_case("conv2d_uneven_padding", rand(1, 4, 6, 6), rand(3, 4, 2, 4), padding=(0, 1, 2, 3)),
+    conv_case("conv2d_dilated", rand(1, 4, 12, 12), rand(4, 4, 3, 3), padding=2, dilation=(2, 3)),
+    conv_case("conv2d_grouped", rand(1, 8, 6, 6), rand(12, 2, 3, 3), padding=1, groups=4),
+    conv_case("conv2d_depthwise", rand(2, 8, 9, 9), rand(8, 1, 3, 3), padding=1, groups=8, strides=2),
+    conv_case("conv2d_empty_batch", rand(0, 3, 5, 5), rand(2, 3, 3, 3)),
+    conv_case("conv3d", rand(1, 3, 5, 6, 7), rand(4, 3, 3, 2, 3), padding=(1, 0, 1, 1, 1, 0), strides=(1, 2, 1)),
+    conv_case("conv3d_grouped_not_depthwise", rand(1, 4, 3, 3, 3), rand(2, 2, 1, 1, 1), groups=2),
+    layout_case("conv2d_nhwc_hwio", "NHWC", "HWIO"),
+    layout_case("conv2d_hwcn", "HWCN", "HWIO"),
+    layout_case("conv2d_nhwc_out_nchw", "NHWC", "OHWI", out="NCHW"),
+    layout_case("conv2d_nchw4c", "NCHW4c", "OIHW4i8o", out="NCHW8c"),
+    layout_case("conv2d_nchw4c_stride", "NCHW4c", "OIHW4i8o", out="NCHW8c", strides=2, padding=1, shape=(1, 8, 9, 9)),
+    layout_case("contrib_conv2d_nchwc", "NCHW8c", "OIHW8i16o", out="NCHW16c", op=nn.contrib_conv2d_nchwc),
+    layout_case("contrib_conv2d_nchwc_1x1", "NCHW8c", "OIHW8i8o", out="NCHW8c", weight=(16, 8, 1, 1), padding=0, op=nn.contrib_conv2d_nchwc),
+    layout_case("contrib_conv2d_nchwc_grouped", "NCHW4c", "OIHW4i4o", out="NCHW4c", groups=2, weight=(16, 4, 3, 3), op=nn.contrib_conv2d_nchwc),
+    layout_case("conv2d_depthwise_nhwc", "NHWC", "HWOI", groups=8, weight=(8, 1, 3, 3)),
+    layout_case("conv2d_depthwise_multiplier", "NCHW", "OIHW", groups=8, weight=(8, 2, 3, 3)),
+    layout_case("conv2d_depthwise_multiplier_nhwc", "NHWC", "HWOI", groups=8, weight=(8, 2, 3, 3)),
+    layout_case("contrib_depthwise", "NCHW8c", "OIHW1i8o", groups=8, weight=(8, 1, 3, 3), op=nn.contrib_depthwise_conv2d_nchwc),
+    layout_case("contrib_depthwise_5x5", "NCHW4c", "OIHW1i4o", groups=8, weight=(8, 1, 5, 5), padding=2, strides=2, op=nn.contrib_depthwise_conv2d_nchwc),
+    Case("conv2d_int8_to_int32", lambda a, b: nn.conv2d(a, b, out_dtype="int32"), [rand(1, 6, 6, 6, dtype="uint8"), rand(4, 6, 3, 3, dtype="int8")], int_conv),
+    transpose_case("conv1d_transpose", rand(1, 4, 5), rand(4, 3, 3), strides=2, padding=1),
+    transpose_case("conv2d_transpose", rand(2, 4, 5, 6), rand(4, 5, 3, 3), strides=2, padding=1, output_padding=1),
+    transpose_case("conv2d_transpose_uneven", rand(1, 3, 4, 4), rand(3, 2, 4, 2), strides=(3, 1), padding=(0, 1, 2, 0)),
+    transpose_case("conv2d_transpose_grouped", rand(1, 4, 5, 5), rand(4, 3, 3, 3), strides=2, groups=2),
+    transpose_case("conv2d_transpose_depthwise", rand(1, 10, 3, 3), rand(10, 1, 3, 3), strides=(3, 2), padding=(1, 2, 1, 2), groups=10),
+    transpose_case("conv2d_transpose_dilated", rand(1, 2, 5, 5), rand(2, 3, 3, 3), strides=2, dilation=2),
+    transpose_case("conv3d_transpose", rand(1, 3, 3, 4, 3), rand(3, 2, 2, 3, 2), strides=(2, 1, 2), padding=(0, 1, 0, 0, 1, 0)),
+    transpose_case("conv2d_transpose_1x1", rand(1, 2, 1, 1), rand(2, 1, 1, 1), groups=2),
+]
+
+
+def winograd(tile, kernel, padding, shape=(1, 3, 9, 10), channels=5):
+    x, w = rand(*shape), rand(channels, shape[1], kernel, kernel)
+
+    def build(a, b):
+        u = nn.contrib_conv2d_winograd_weight_transform(b, tile)
+        return nn.contrib_conv2d_winograd_without_weight_transform(a, u, tile, padding=padding, channels=channels, kernel_size=(kernel, kernel))
+
+    return Case(f"winograd_f{tile}_{kernel}", build, [x, w], ort("Conv", pads=[padding] * 4), 1e-4)
+
+
+CASES += [winograd(2, 3, 1), winograd(4, 3, 1), winograd(4, 3, 0), winograd(2, 5, 2)]
+
+
+def deformable_ref(x, offset, w, stride=1, padding=1, groups=1, dgroups=1):
+    n, c, h, wd = x.shape
+    o, _, kh, kw = w.shape
+    oh, ow = offset.shape[2:]
+    out = np.zeros((n, o, oh, ow), np.float64)
+
+    def at(b, ch, y, z):
+        y0, z0 = int(np.floor(y)), int(np.floor(z))
+        total = 0.0
+        for yy, wy in ((y0, 1 - (y - y0)), (y0 + 1, y - y0)):
+            for zz, wz in ((z0, 1 - (z - z0)), (z0 + 1, z - z0)):
+                if 0 <= yy < h and 0 <= zz < wd:
+                    total += x[b, ch, yy, zz] * wy * wz
+        return total
+
+    for b, oc, i, j in np.ndindex(n, o, oh, ow):
+        for ic in range(c // groups):
+            ch = oc // (o // groups) * (c // groups) + ic
+            for p, q in np.ndindex(kh, kw):
+                k = ((ch // (c // dgroups)) * kh * kw + p * kw + q) * 2
+                out[b, oc, i, j] += w[oc, ic, p, q] * at(b, ch, i * stride - padding + p + offset[b, k, i, j],
+                                                         j * stride - padding + q + offset[b, k + 1, i, j])
+    return out
+
+
+CASES += [
+    Case("deformable_conv2d", lambda x, o, w: nn.deformable_conv2d(x, o, w, padding=1, kernel_size=(3, 3), channels=3),
+         [rand(1, 4, 5, 5), rand(1, 18, 5, 5), rand(3, 4, 3, 3)], deformable_ref),
+    Case("deformable_conv2d_grouped", lambda x, o, w: nn.deformable_conv2d(x, o, w, padding=1, strides=2, kernel_size=(3, 3), channels=4, groups=2, deformable_groups=2),
+         [rand(1, 4, 5, 5), rand(1, 36, 3, 3), rand(4, 2, 3, 3)], lambda x, o, w: deformable_ref(x, o, w, 2, 1, 2, 2)),
+]
