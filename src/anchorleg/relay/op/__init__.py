@@ -16,3 +16,4 @@ from .annotation import device_copy
 from .reduce import *  # noqa: F401,F403
 from .tensor import *  # noqa: F401,F403
 from .transform import *  # noqa: F401,F403
+from . import nn  # noqa: F401
