@@ -1,5 +1,39 @@
-"""Passes over Relay modules, one file each; names and arguments are upstream's."""
+"""Passes of the graph language, under upstream's names.  Each is in a file of its own, loaded when first asked for."""
 from __future__ import annotations
 
-from ...ir.transform import (ModulePass, Pass, PassContext, PassInfo, PrintIR, Sequential, module_pass)
-from .infer_type import InferType, InferTypeLocal, infer_type
+import importlib
+from typing import Any
+
+from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential, module_pass
+
+# public name → file
+_PUBLIC = {
+    "AlterOpLayout": "alter_op_layout", "BackwardFoldScaleAxis": "fold_scale_axis", "CanonicalizeCast": "canonicalize_cast",
+    "CanonicalizeOps": "canonicalize_ops", "CombineParallelBatchMatmul": "combine_parallel", "CombineParallelConv2D": "combine_parallel",
+    "CombineParallelDense": "combine_parallel", "ConvertLayout": "convert_layout", "DeadCodeElimination": "dead_code_elimination",
+    "DefuseOps": "defuse_ops", "DynamicToStatic": "dynamic_to_static", "EliminateCommonSubexpr": "eliminate_common_subexpr",
+    "EtaExpand": "eta_expand", "FastMath": "fast_math", "FoldConstant": "fold_constant", "FoldScaleAxis": "fold_scale_axis",
+    "ForwardFoldScaleAxis": "fold_scale_axis", "FuseOps": "fuse_ops", "InferType": "infer_type", "InferTypeLocal": "infer_type",
+    "Inline": "inline", "InlineAll": "inline", "Legalize": "legalize", "RemoveUnusedFunctions": "remove_unused_functions",
+    "SimplifyExpr": "simplify_expr", "SimplifyInference": "simplify_inference", "ToANormalForm": "normal_forms",
+    "ToGraphNormalForm": "normal_forms", "function_pass": "function_pass", "infer_type": "infer_type",
+}
+
+
+def load_all() -> None:
+    """Loads every pass, so that all are registered by name."""
+    for file in sorted(set(_PUBLIC.values())):
+        importlib.import_module(f"{__name__}.{file}")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        return getattr(importlib.import_module(f"{__name__}.{_PUBLIC[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PUBLIC])
+
+
+__all__ = ["ModulePass", "Pass", "PassContext", "PassInfo", "Sequential", "module_pass", "load_all", *_PUBLIC]

@@ -5,15 +5,16 @@ name in ``ALWAYS`` runs whatever the level, because a later stage needs its resu
 """
 from __future__ import annotations
 
-from ...ir.transform import Pass, PassContext, PassInfo, ModulePass, Sequential, get_pass
 from ...ir.module import IRModule
+from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, get_pass
+from . import load_all
 
 # What every executor's pipeline begins with: target independent simplification, then layouts, then folding again.
 OPTIMIZE: tuple[str, ...] = (
     "InferType",
     "DynamicToStatic",        # dyn.* operators whose shapes turned out constant: everything below sees static shapes
     "RemoveUnusedFunctions",
-    "Inline",
+    "InlineAll",              # executors of this pipeline make no calls of Relay functions
     "Legalize",               # operators a target can't take become ones it can
     "SimplifyInference",      # batch_norm → scale and shift, dropout → identity: the next passes fold those
     "EliminateCommonSubexpr",
@@ -38,12 +39,13 @@ OPTIMIZE: tuple[str, ...] = (
 # From optimised Relay to primitive functions.
 FUSE: tuple[str, ...] = ("FuseOps",)
 
-ALWAYS = frozenset({"InferType", "DynamicToStatic", "RemoveUnusedFunctions", "Inline", "Legalize", "SimplifyInference",
+ALWAYS = frozenset({"InferType", "DynamicToStatic", "RemoveUnusedFunctions", "InlineAll", "Legalize", "SimplifyInference",
                     "CanonicalizeOps", "FuseOps"})
 
 
 def pipeline(names: tuple[str, ...]) -> Pass:
     """The named passes as one, with those of ``ALWAYS`` run at every level."""
+    load_all()
 
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
         for name in names:
@@ -55,4 +57,4 @@ def pipeline(names: tuple[str, ...]) -> Pass:
     return ModulePass(run, PassInfo(0, "pipeline"))
 
 
-__all__ = ["OPTIMIZE", "FUSE", "ALWAYS", "pipeline", "Sequential"]
+__all__ = ["OPTIMIZE", "FUSE", "ALWAYS", "pipeline"]
