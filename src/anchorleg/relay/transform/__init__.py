@@ -4,7 +4,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential, module_pass
+from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, PrintIR, Sequential, module_pass
 
 # public name → file
 _PUBLIC = {
@@ -16,7 +16,7 @@ _PUBLIC = {
     "ForwardFoldScaleAxis": "fold_scale_axis", "FuseOps": "fuse_ops", "InferType": "infer_type", "InferTypeLocal": "infer_type",
     "Inline": "inline", "InlineAll": "inline", "Legalize": "legalize", "RemoveUnusedFunctions": "remove_unused_functions",
     "SimplifyExpr": "simplify_expr", "SimplifyInference": "simplify_inference", "ToANormalForm": "normal_forms",
-    "ToGraphNormalForm": "normal_forms", "function_pass": "function_pass", "infer_type": "infer_type",
+    "ToGraphNormalForm": "normal_forms", "function_pass": "function_passes",
 }
 
 
@@ -36,4 +36,4 @@ def __dir__() -> list[str]:
     return sorted([*globals(), *_PUBLIC])
 
 
-__all__ = ["ModulePass", "Pass", "PassContext", "PassInfo", "Sequential", "module_pass", "load_all", *_PUBLIC]
+__all__ = ["ModulePass", "Pass", "PassContext", "PassInfo", "PrintIR", "Sequential", "module_pass", "load_all", *_PUBLIC]
