@@ -22,6 +22,7 @@ from .affine import Affine, Lin
 from .bounds import BoundInference, StageInfo
 from .domains import Values, overshoots, pass_up
 from .evaluate import Evaluator
+from .memory import compact_strides
 from .tensorize import tensorized_stmt
 
 _KINDS = {IterVar.Unrolled: ForKind.UNROLLED, IterVar.Vectorized: ForKind.VECTORIZED, IterVar.Parallelized: ForKind.PARALLEL}
@@ -147,16 +148,6 @@ class NestBuilder:
             pairs = [(formal.elem_offset, actual.elem_offset), *zip(formal.strides, actual.strides or compact_strides(actual.shape))]
             memo.update({id(a): (a, b) for a, b in pairs if isinstance(a, Var)})
         return rewrite(op.body, lambda n: n, memo)  # type: ignore[return-value]
-
-
-def compact_strides(shape: Sequence[PrimExpr]) -> list[PrimExpr]:
-    """The strides of a row-major array."""
-    strides: list[PrimExpr] = []
-    step: PrimExpr = IntImm("int64", 1)
-    for d in reversed(shape):
-        strides.insert(0, step)
-        step = tir_op.multiply(step, d)
-    return strides
 
 
 class StageNest:
@@ -333,6 +324,9 @@ class StageNest:
         """The loops outside the tensorized one around the intrinsic; its start part before the reduction loops, if there are any."""
         info, r = self.info, self.first_reduce
         guards = self._guards(info.loop_values, data=True, reduce=True)
+        inside = {id(info.loop_vars.get(id(iv))) for iv in self.leaves[at:]}
+        if any(g.variables & inside for g in guards):
+            raise ArgumentError(f"tensorize: the tensorized loops of {info.name} do not divide its axes; the intrinsic computes whole tiles only")
         if r >= at:
             return self._loops(0, at, info.loop_vars, guards, tensorized_stmt(self, at, "body"))
         update = self._loops(r, at, info.loop_vars, (), tensorized_stmt(self, at, "update"))
