@@ -16,4 +16,6 @@ from .annotation import device_copy
 from .reduce import *  # noqa: F401,F403
 from .tensor import *  # noqa: F401,F403
 from .transform import *  # noqa: F401,F403
+from .algorithm import *  # noqa: F401,F403
+from . import dyn, image  # noqa: F401
 from . import nn  # noqa: F401

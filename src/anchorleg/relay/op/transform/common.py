@@ -10,22 +10,19 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from ....ir.attrs import Field
-from ....ir.expr import Any as AnyDim, RelayExpr
-from ....ir.type import IncompleteType, TensorType, TupleType, Type
-from ....runtime.dtype import dtype_name, numpy_dtype
+from ....ir.expr import RelayExpr
+from ....ir.type import TensorType, Type
+from ....runtime.dtype import numpy_dtype
 from ....support.errors import ArgumentError, TypeMismatchError
 from ...expr import Constant, Tuple, TupleWrapper
+from ..attrs_common import OPT_DTYPE
+from ..type_relations import broadcast_many, normalize_axis, product, show_dims as show, tensor, tensors, tuple_of_tensors
 
 Dim = Any
 Dims = Sequence[Any]
 
 
 # ---- attribute converters ------------------------------------------------------------------------------------------
-
-def DTYPE(value: Any) -> str:  # noqa: N802 - a converter, named like those of ir.attrs
-    """A data type's name; None and "" mean "as the input"."""
-    return dtype_name(value) if value else ""
-
 
 def INDICES(value: Any) -> tuple[int | None, ...] | None:  # noqa: N802
     """A tuple of ints in which None stands for "from the start" or "to the end"."""
@@ -54,46 +51,15 @@ def choice(*allowed: str) -> Callable[[Any], str]:
 
 def dtype_field(doc: str = "The result's data type; empty: the input's.") -> Field:
     """An attribute ``dtype`` or ``out_dtype`` that defaults to "as the input"."""
-    return Field(DTYPE, "", doc)
+    return Field(OPT_DTYPE, "", doc)
 
 
-# ---- reading argument types ----------------------------------------------------------------------------------------
+# ---- checks ----------------------------------------------------------------------------------------------------------
 
-def tensor_type(op: str, what: str, t: Type) -> TensorType | None:
-    """``t`` as a tensor type; None when it is not known yet; TypeMismatchError when it is something else."""
-    if isinstance(t, TensorType):
-        return t
-    if isinstance(t, IncompleteType):
-        return None
-    raise TypeMismatchError(f"{op}: {what} must be a tensor, got {t}")
-
-
-def tensor_types(op: str, names: Sequence[str], args: Sequence[Type]) -> list[TensorType] | None:
-    """The argument types as tensor types; None while one of them is not known."""
-    found = [tensor_type(op, n, t) for n, t in zip(names, args)]
-    return None if any(t is None for t in found) else found  # type: ignore[return-value]
-
-
-def tuple_types(op: str, t: Type) -> list[TensorType] | None:
-    """The fields of a tuple of tensors; None while one of them is not known."""
-    if isinstance(t, IncompleteType):
-        return None
-    if not isinstance(t, TupleType):
-        raise TypeMismatchError(f"{op}: expects a tuple of tensors, got {t}")
-    return tensor_types(op, [f"input {i}" for i in range(len(t.fields))], t.fields)
-
-
-def require_integer(op: str, what: str, t: TensorType) -> None:
+def require_integer(what: str, t: TensorType) -> None:
     """TypeMismatchError unless the tensor holds integers."""
     if not t.dtype.startswith(("int", "uint")):
-        raise TypeMismatchError(f"{op}: {what} must hold integers, got dtype {t.dtype}")
-
-
-def normalize_axis(op: str, axis: int, ndim: int, name: str = "axis") -> int:
-    """``axis`` counted from the front; TypeMismatchError outside of ``[-ndim, ndim)``."""
-    if not -ndim <= axis < ndim:
-        raise TypeMismatchError(f"{op}: {name}={axis} is out of range for a tensor of rank {ndim} (allowed: {-ndim} to {ndim - 1})")
-    return axis % ndim
+        raise TypeMismatchError(f"{what} must hold integers, got dtype {t.dtype}")
 
 
 def known(dim: Dim) -> bool:
@@ -101,49 +67,11 @@ def known(dim: Dim) -> bool:
     return isinstance(dim, int)
 
 
-def product(dims: Dims) -> Dim:
-    """The product; ``Any`` when a factor is unknown (unless the known ones already give 0)."""
-    total = 1
-    for d in dims:
-        total = total * d if isinstance(d, int) else total
-    unknown = [d for d in dims if not isinstance(d, int)]
-    if not unknown:
-        return total
-    return unknown[0] if total == 1 and len(unknown) == 1 else AnyDim()
-
-
-def same_dim(op: str, what: str, a: Dim, b: Dim) -> Dim:
+def same_dim(what: str, a: Dim, b: Dim) -> Dim:
     """The dimension that both are, preferring the known one; TypeMismatchError when they differ."""
     if isinstance(a, int) and isinstance(b, int) and a != b:
-        raise TypeMismatchError(f"{op}: {what}: expected {a}, got {b}")
+        raise TypeMismatchError(f"{what}: expected {a}, got {b}")
     return a if isinstance(a, int) else b
-
-
-def show(dims: Dims) -> str:
-    """A shape for a message."""
-    inner = ", ".join(str(d) if isinstance(d, int) else "?" for d in dims)
-    return f"({inner},)" if len(dims) == 1 else f"({inner})"
-
-
-def broadcast_dims(op: str, a: Dims, b: Dims) -> list[Dim]:
-    """The shape two shapes broadcast to, by numpy's rule; an unknown dimension against n > 1 gives n."""
-    longer, shorter = (list(a), list(b)) if len(a) >= len(b) else (list(b), list(a))
-    out = longer[:len(longer) - len(shorter)]
-    for x, y in zip(longer[len(out):], shorter):
-        out.append(_broadcast_dim(op, a, b, x, y))
-    return out
-
-
-def _broadcast_dim(op: str, a: Dims, b: Dims, x: Dim, y: Dim) -> Dim:
-    if isinstance(x, int) and x == 1:
-        return y
-    if isinstance(y, int) and y == 1:
-        return x
-    if isinstance(x, int) and isinstance(y, int):
-        if x != y:
-            raise TypeMismatchError(f"{op}: shapes {show(a)} and {show(b)} do not broadcast: {x} against {y}")
-        return x
-    return x if isinstance(x, int) else y
 
 
 # ---- constants given where shapes are expected ---------------------------------------------------------------------
@@ -193,3 +121,8 @@ def wrap_negative(indices: np.ndarray, size: int) -> np.ndarray:
     """Indices in which a negative one counts from the end."""
     indices = indices.astype(np.int64)
     return np.where(indices < 0, indices + size, indices)
+
+
+__all__ = ["Dim", "Dims", "INDICES", "FLOATS", "choice", "dtype_field", "tensor", "tensors", "tuple_of_tensors", "require_integer",
+           "normalize_axis", "known", "product", "same_dim", "show", "broadcast_many", "constant_ints", "as_int_list", "is_dynamic",
+           "as_tuple", "out_dtype", "wrap_negative"]

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from ....ir.attrs import BOOL, INT, INTS, OPT_INT, OPT_INTS, Attrs, Field
+from ....ir.attrs import BOOL, INT, OPT_INT, OPT_INTS, Attrs, Field
 from ....ir.expr import Any as AnyDim, RelayExpr
 from ....ir.op import Op, OpPattern
 from ....ir.type import TensorType, Type
 from ....support.errors import ArgumentError, TypeMismatchError
 from ...expr import Call
 from ..registry import declare
-from .common import (Dim, Dims, as_int_list, constant_ints, is_dynamic, known, normalize_axis, product, same_dim, show, tensor_type,
-                     tensor_types)
+from .common import (Dim, Dims, as_int_list, constant_ints, is_dynamic, known, normalize_axis, product, same_dim, show, tensor,
+                     tensors)
 
 
 class ReshapeAttrs(Attrs, name="relay.attrs.ReshapeAttrs"):
@@ -50,8 +50,8 @@ class ExpandDimsAttrs(Attrs, name="relay.attrs.ExpandDimsAttrs"):
 class _Plan:
     """The walk over a new shape: what each special value takes from the input and gives to the output."""
 
-    def __init__(self, op: str, dims: Dims) -> None:
-        self.op, self.dims, self.at = op, list(dims), 0
+    def __init__(self, dims: Dims) -> None:
+        self.dims, self.at = list(dims), 0
         self.out: list[Dim] = []
         self.taken: set[int] = set()  # input dimensions that were copied, merged or split
         self.given: set[int] = set()  # output dimensions that come from those
@@ -60,7 +60,7 @@ class _Plan:
     def take(self, what: str) -> Dim:
         """The next input dimension, now accounted for."""
         if self.at >= len(self.dims):
-            raise TypeMismatchError(f"{self.op}: {what} needs one more input dimension than the input's {len(self.dims)}: {show(self.dims)}")
+            raise TypeMismatchError(f"{what} needs one more input dimension than the input's {len(self.dims)}: {show(self.dims)}")
         self.taken.add(self.at)
         self.at += 1
         return self.dims[self.at - 1]
@@ -78,7 +78,7 @@ class _Plan:
     def infer(self) -> None:
         """Marks the next output dimension as the one to work out."""
         if self.inferred is not None:
-            raise TypeMismatchError(f"{self.op}: only one dimension of the new shape can be -1")
+            raise TypeMismatchError("only one dimension of the new shape can be -1")
         self.inferred = len(self.out)
         self.plain(1)
 
@@ -90,7 +90,7 @@ def _divide(dim: Dim, by: int) -> Dim:
 def _split(plan: _Plan, first: int, second: int) -> None:
     whole = plan.take("-4")
     if first == -1 and second == -1:
-        raise TypeMismatchError(f"{plan.op}: of the two sizes after -4 only one can be -1")
+        raise TypeMismatchError("of the two sizes after -4 only one can be -1")
     plan.give(_divide(whole, second) if first == -1 else first)
     plan.give(_divide(whole, first) if second == -1 else second)
 
@@ -111,11 +111,11 @@ def _step(plan: _Plan, newshape: list[int], i: int, allowzero: bool) -> int:
         plan.give(product([plan.take("-3"), plan.take("-3")]))
     elif size == -4:
         if i + 2 >= len(newshape):
-            raise TypeMismatchError(f"{plan.op}: -4 must be followed by two sizes")
+            raise TypeMismatchError("-4 must be followed by two sizes")
         _split(plan, newshape[i + 1], newshape[i + 2])
         return 3
     else:
-        raise TypeMismatchError(f"{plan.op}: {size} is not a size; special values are 0, -1, -2, -3 and -4")
+        raise TypeMismatchError(f"{size} is not a size; special values are 0, -1, -2, -3 and -4")
     return 1
 
 
@@ -125,52 +125,52 @@ def _fill_inferred(plan: _Plan) -> None:
     assert plan.inferred is not None
     if known(rest) and known(others):
         if others == 0 or rest % others:
-            raise TypeMismatchError(f"{plan.op}: -1 cannot be worked out: {rest} elements do not divide over {others}")
+            raise TypeMismatchError(f"-1 cannot be worked out: {rest} elements do not divide over {others}")
         plan.out[plan.inferred] = rest // others
     else:
         plan.out[plan.inferred] = rest if known(others) and others == 1 else AnyDim()
 
 
-def infer_newshape(op: str, dims: Dims, newshape: Any, allowzero: bool = False, reverse: bool = False) -> list[Dim]:
+def infer_newshape(dims: Dims, newshape: Any, allowzero: bool = False, reverse: bool = False) -> list[Dim]:
     """The shape that ``newshape`` (with its special values) gives for an input of shape ``dims``.
 
     TypeMismatchError when the numbers of elements differ.
     """
     sizes = [int(v) for v in newshape]
     sizes, dims = (sizes[::-1], list(dims)[::-1]) if reverse else (sizes, list(dims))
-    plan = _Plan(op, dims)
+    plan = _Plan(dims)
     i = 0
     while i < len(sizes):
         i += _step(plan, sizes, i, allowzero)
     if plan.inferred is not None:
         _fill_inferred(plan)
-    check_elements(op, dims, plan.out)
+    check_elements(dims, plan.out)
     return plan.out[::-1] if reverse else plan.out
 
 
-def check_elements(op: str, old: Dims, new: Dims) -> None:
+def check_elements(old: Dims, new: Dims) -> None:
     """TypeMismatchError when both shapes are known and hold different numbers of elements."""
     before, after = product(old), product(new)
     if all(map(known, old)) and all(map(known, new)) and before != after:
-        raise TypeMismatchError(f"{op}: the input of shape {show(old)} has {before} elements, which cannot become {show(new)} with {after}")
+        raise TypeMismatchError(f"the input of shape {show(old)} has {before} elements, which cannot become {show(new)} with {after}")
 
 
 def _reshape_rel(args: tuple[Type, ...], attrs: ReshapeAttrs, ctx: Any) -> Type | None:
-    data = tensor_type("reshape", "data", args[0])
-    return data and TensorType(infer_newshape("reshape", data.dims, attrs.newshape or (), attrs.allowzero), data.dtype)
+    data = tensor(args[0], "data")
+    return data and TensorType(infer_newshape(data.dims, attrs.newshape or (), attrs.allowzero), data.dtype)
 
 
 def _reverse_reshape_rel(args: tuple[Type, ...], attrs: ReshapeAttrs, ctx: Any) -> Type | None:
-    data = tensor_type("contrib_reverse_reshape", "data", args[0])
-    return data and TensorType(infer_newshape("contrib_reverse_reshape", data.dims, attrs.newshape or (), attrs.allowzero, True), data.dtype)
+    data = tensor(args[0], "data")
+    return data and TensorType(infer_newshape(data.dims, attrs.newshape or (), attrs.allowzero, True), data.dtype)
 
 
 def _reshape_numpy(attrs: ReshapeAttrs, args: list[np.ndarray], out_type: Type) -> np.ndarray:
-    return args[0].reshape(infer_newshape("reshape", args[0].shape, attrs.newshape or (), attrs.allowzero))
+    return args[0].reshape(infer_newshape(args[0].shape, attrs.newshape or (), attrs.allowzero))
 
 
 def _reverse_reshape_numpy(attrs: ReshapeAttrs, args: list[np.ndarray], out_type: Type) -> np.ndarray:
-    return args[0].reshape(infer_newshape("contrib_reverse_reshape", args[0].shape, attrs.newshape or (), attrs.allowzero, True))
+    return args[0].reshape(infer_newshape(args[0].shape, attrs.newshape or (), attrs.allowzero, True))
 
 
 # ---- reshape_like ----------------------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def reshape_like_dims(lhs: Dims, rhs: Dims, attrs: ReshapeLikeAttrs) -> list[Dim
         value = default if value is None else int(value)
         value = value + n if value < 0 else value
         if not 0 <= value <= n:
-            raise TypeMismatchError(f"reshape_like: dimension {value} is out of range for rank {n}")
+            raise TypeMismatchError(f"dimension {value} is out of range for rank {n}")
         return value
 
     first, last = at(attrs.lhs_begin, 0, len(lhs)), at(attrs.lhs_end, len(lhs), len(lhs))
@@ -190,11 +190,11 @@ def reshape_like_dims(lhs: Dims, rhs: Dims, attrs: ReshapeLikeAttrs) -> list[Dim
 
 
 def _reshape_like_rel(args: tuple[Type, ...], attrs: ReshapeLikeAttrs, ctx: Any) -> Type | None:
-    types = tensor_types("reshape_like", ("data", "shape_like"), args)
+    types = tensors(args, ("data", "shape_like"))
     if types is None:
         return None
     dims = reshape_like_dims(types[0].dims, types[1].dims, attrs)
-    check_elements("reshape_like", types[0].dims, dims)
+    check_elements(types[0].dims, dims)
     return TensorType(dims, types[0].dtype)
 
 
@@ -208,16 +208,16 @@ def squeeze_dims(dims: Dims, axis: Any) -> list[Dim]:
     """The shape left when ``axis`` (None: all axes of size 1) is removed."""
     if axis is None:
         if not all(map(known, dims)):
-            raise TypeMismatchError(f"squeeze: which axes of {show(dims)} have size 1 is not known; give axis")
+            raise TypeMismatchError(f"which axes of {show(dims)} have size 1 is not known; give axis")
         return [d for d in dims if d != 1]
-    gone = {normalize_axis("squeeze", int(a), len(dims)) for a in axis}
+    gone = {normalize_axis(int(a), len(dims)) for a in axis}
     for a in gone:
-        same_dim("squeeze", f"only axes of size 1 can go, axis {a} of {show(dims)}", 1, dims[a])
+        same_dim(f"only axes of size 1 can go, axis {a} of {show(dims)}", 1, dims[a])
     return [d for i, d in enumerate(dims) if i not in gone]
 
 
 def _squeeze_rel(args: tuple[Type, ...], attrs: SqueezeAttrs, ctx: Any) -> Type | None:
-    data = tensor_type("squeeze", "data", args[0])
+    data = tensor(args[0], "data")
     return data and TensorType(squeeze_dims(data.dims, attrs.axis), data.dtype)
 
 
@@ -229,13 +229,13 @@ def expand_dims_shape(dims: Dims, axis: int, num_newaxis: int) -> list[Dim]:
     """The shape with ``num_newaxis`` axes of size 1 inserted at ``axis``."""
     n = len(dims)
     if num_newaxis < 0:
-        raise TypeMismatchError(f"expand_dims: num_newaxis must be at least 0, got {num_newaxis}")
-    at = normalize_axis("expand_dims", axis, n + 1)
+        raise TypeMismatchError(f"num_newaxis must be at least 0, got {num_newaxis}")
+    at = normalize_axis(axis, n + 1)
     return [*dims[:at], *([1] * num_newaxis), *dims[at:]]
 
 
 def _expand_dims_rel(args: tuple[Type, ...], attrs: ExpandDimsAttrs, ctx: Any) -> Type | None:
-    data = tensor_type("expand_dims", "data", args[0])
+    data = tensor(args[0], "data")
     return data and TensorType(expand_dims_shape(data.dims, attrs.axis, attrs.num_newaxis), data.dtype)
 
 
