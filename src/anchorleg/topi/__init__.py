@@ -1,0 +1,9 @@
+"""Operators' computes and schedules over tensor expressions; names are upstream's ``tvm.topi``."""
+from __future__ import annotations
+
+from . import tag, utils
+from .broadcast import *  # noqa: F401,F403
+from .elemwise import *  # noqa: F401,F403
+from .math import *  # noqa: F401,F403
+from .reduction import *  # noqa: F401,F403
+from .utils import InvalidShapeError
