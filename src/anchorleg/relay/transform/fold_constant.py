@@ -39,8 +39,8 @@ def _is_constant(expr: RelayExpr) -> bool:
 
 def _arrays(expr: RelayExpr) -> Any:
     if isinstance(expr, Tuple):
-        return tuple(f.data.numpy() for f in expr.fields)  # type: ignore[attr-defined]
-    return expr.data.numpy()  # type: ignore[attr-defined]
+        return tuple(f.data.as_numpy_view() for f in expr.fields)  # type: ignore[attr-defined]
+    return expr.data.as_numpy_view()  # type: ignore[attr-defined]
 
 
 def _bytes_of(ty: Any) -> int:
@@ -72,7 +72,7 @@ def _foldable(old: Call, new: Call) -> bool:
 def _as_expr(value: Any) -> RelayExpr:
     if isinstance(value, tuple):
         return Tuple([_as_expr(v) for v in value])
-    return Constant(ndarray.array(np.ascontiguousarray(value).reshape(np.shape(value))))
+    return Constant(ndarray.array(value))
 
 
 def _shape_question(old: Call, new: Call) -> RelayExpr | None:
@@ -101,6 +101,11 @@ def _fold(old: Any, new: Any) -> RelayExpr:
     if isinstance(new, If) and isinstance(new.cond, Constant):
         return new.true_branch if bool(new.cond.data.numpy()) else new.false_branch
     return new
+
+
+def fold_node(expr: RelayExpr) -> RelayExpr:
+    """One typed expression whose parts are folded already: its value when it is worth having, else the expression."""
+    return _fold(expr, expr)
 
 
 def fold_constants(expr: RelayExpr) -> RelayExpr:
