@@ -2,38 +2,17 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Mapping, Sequence
 
 from ..ir.module import IRModule
 from ..ir.transform import PassContext
 from ..support.errors import ArgumentError, TypeMismatchError
 from .backend.executor import Executor
 from .backend.runtime import Runtime
-from .expr import Constant, RelayExpr
 from .function import Function
+from .transform.bind import bind_params_by_name
 
 Progress = Callable[[str, int, int], None]
-
-
-def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
-    """The function with the parameters named in ``params`` replaced by constants.
-
-    Raises ArgumentError when two parameters have one of those names.
-    """
-    from ..runtime import ndarray
-    from .transform.bind import bind
-
-    by_name: dict[str, Any] = {}
-    repeated: set[str] = set()
-    for var in func.params:
-        (repeated.add(var.name_hint) if var.name_hint in by_name else by_name.update({var.name_hint: var}))
-    binds: dict[Any, RelayExpr] = {}
-    for name, value in params.items():
-        if name in repeated:
-            raise ArgumentError(f"cannot bind {name!r}: several parameters of the function have that name")
-        if name in by_name:
-            binds[by_name[name]] = Constant(value if isinstance(value, ndarray.NDArray) else ndarray.array(value))
-    return bind(func, binds) if binds else func
 
 
 def _as_module(mod: Any, params: Mapping[str, Any] | None) -> IRModule:
@@ -97,20 +76,20 @@ def build(ir_mod: Any, target: Any = None, target_host: Any = None, executor: Ex
         raise ArgumentError(f"no builder for executor {executor.name!r}; available: {', '.join(_BUILDERS)}")
     chosen = _cpu_target(target)
     optimised, _ = optimize(ir_mod, chosen, params)
-    return _BUILDERS[executor.name](optimised, chosen, executor, mod_name, progress)
+    return _BUILDERS[executor.name](optimised, chosen, executor, mod_name, progress, tuple(params or ()))
 
 
-def _build_graph(mod: IRModule, target: Any, executor: Executor, mod_name: str, progress: Progress | None) -> Any:
+def _build_graph(mod: IRModule, target: Any, executor: Executor, mod_name: str, progress: Progress | None, folded: Sequence[str]) -> Any:
     from .backend.graph_build import build_graph
 
-    return build_graph(fuse(mod, target), target, executor, mod_name, progress)
+    return build_graph(fuse(mod, target), target, executor, mod_name, progress, folded)
 
 
 _BUILDERS: dict[str, Callable[..., Any]] = {"graph": _build_graph}
 
 
 def register_executor_builder(name: str, builder: Callable[..., Any]) -> None:
-    """Makes ``relay.build(executor=Executor(name))`` use ``builder(mod, target, executor, mod_name, progress)``."""
+    """Makes ``relay.build(executor=Executor(name))`` use ``builder(mod, target, executor, mod_name, progress, folded)``."""
     _BUILDERS[name] = builder
 
 

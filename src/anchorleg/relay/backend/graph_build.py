@@ -1,18 +1,19 @@
 """Building for the graph executor: node list, kernels, factory."""
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 from ...ir.module import IRModule
 from ...support.cache import open_cache
 from ..function import Function
-from .executor_factory import graph_factory
+from .executor_factory import GraphExecutorFactoryModule, compiled_module
 from .graph_executor_codegen import KernelNames, flatten_main
 from .kernels import CompiledKernel, KernelBuilder, kernel_key
 
 
-def build_graph(mod: IRModule, target: Any, executor: Any, mod_name: str, progress: Callable[[str, int, int], None] | None) -> Any:
-    """A fused module as the graph executor's factory module."""
+def build_graph(mod: IRModule, target: Any, executor: Any, mod_name: str, progress: Callable[[str, int, int], None] | None,
+                ignored: Sequence[str] = ()) -> GraphExecutorFactoryModule:
+    """A fused module as the graph executor's factory module; ``ignored`` names parameters that were folded in."""
     functions: dict[str, Function] = {}
     names = KernelNames(mod_name, lambda f: kernel_key(f, target))
 
@@ -23,7 +24,7 @@ def build_graph(mod: IRModule, target: Any, executor: Any, mod_name: str, progre
 
     code = flatten_main(mod["main"], name_kernel)
     kernels = compile_kernels(functions, target, progress)
-    return graph_factory(mod, code, kernels, target, executor, mod_name)
+    return GraphExecutorFactoryModule(mod, target, executor, code, compiled_module(kernels, target), mod_name, ignored, functions, kernels)
 
 
 def compile_kernels(functions: dict[str, Function], target: Any, progress: Callable[[str, int, int], None] | None) -> dict[str, CompiledKernel]:

@@ -1,0 +1,51 @@
+"""The factories that ``relay.build`` returns: compiled models that still know the module they came from."""
+from __future__ import annotations
+
+from typing import Any, Mapping, Sequence
+
+from ...runtime.compiled import CompiledModule, KernelInfo
+from ...runtime.executor_factory import GraphExecutorFactory
+from .graph_executor_codegen import GraphCode
+from .graph_plan_memory import MemoryPlan
+from .kernels import CompiledKernel
+
+
+class ExecutorFactoryModule(GraphExecutorFactory):
+    """Base of the factories."""
+
+
+class GraphExecutorFactoryModule(ExecutorFactoryModule):
+    """A model compiled for the graph executor.
+
+    ``factory["default"](device)`` makes an executor; unpacks as ``graph_json, lib, params``.  ``ir_mod`` is the fused
+    module, ``graph_code`` the node list with its memory plan, ``functions`` the primitive functions and
+    ``function_metadata`` the kernels by name.
+    """
+
+    def __init__(self, ir_mod: Any, target: Any, executor: Any, graph_code: GraphCode, lib: CompiledModule, libmod_name: str = "default",
+                 ignored: Sequence[str] = (), functions: Mapping[str, Any] | None = None,
+                 function_metadata: Mapping[str, Any] | None = None) -> None:
+        super().__init__(graph_code.json, lib, graph_code.params, libmod_name, ignored)
+        self.ir_mod, self.target, self.executor_config = ir_mod, target, executor
+        self.graph_code, self.functions = graph_code, dict(functions or {})
+        self.function_metadata = dict(function_metadata or {})
+
+    @property
+    def plan(self) -> MemoryPlan:
+        """The memory plan: storage of every tensor, and the bytes planned."""
+        return self.graph_code.plan
+
+    def get_devices(self) -> list[Any]:
+        """Devices chosen at build time (none: the caller's)."""
+        return []
+
+
+def compiled_module(kernels: Mapping[str, CompiledKernel], target: Any) -> CompiledModule:
+    """The kernels by name as one module; kernels of several names that share code hold it once."""
+    from ...target.cpu import resolve_cpu
+
+    table = {name: KernelInfo(k.symbol, k.fast_symbol, k.workspace_bytes, k.workspace_bytes_per_task) for name, k in kernels.items()}
+    objects = {k.symbol: k.code for k in kernels.values()}
+    cpu = resolve_cpu(target)
+    needed = [f[1:] for f in cpu.features if f.startswith("+")]
+    return CompiledModule(list(objects.values()), table, cpu.triple, cpu.cpu, needed)
