@@ -1,0 +1,1 @@
+"""Helpers of the repository itself; no part of the package."""
