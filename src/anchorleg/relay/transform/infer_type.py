@@ -490,6 +490,8 @@ def infer_module(mod: IRModule) -> IRModule:
     if any(t is not None and not same_type(t, result.functions[g]._checked_type) for g, t in before.items()):
         # some function has another type than its callers were inferred with
         result = _infer_all(result, [(g, result.functions[g]) for g, _ in functions], fresh=True)
+    for var, _ in functions:
+        var._checked_type = result.functions[var]._checked_type
     return result
 
 
@@ -502,10 +504,7 @@ def _infer_all(mod: IRModule, functions: Sequence[tuple[GlobalVar, Function]], f
     run = _Inference(mod, fresh)
     run.run([g for g, _ in functions])
     rebuilt = run.write_down()
-    result = mod.with_functions({g: rebuilt.get(id(f), f) for g, f in mod.functions.items()})  # type: ignore[misc]
-    for var, _ in functions:
-        var._checked_type = result.functions[var]._checked_type
-    return result
+    return mod.with_functions({g: rebuilt.get(id(f), f) for g, f in mod.functions.items()})  # type: ignore[misc]
 
 
 def infer_type(expr: RelayExpr, mod: IRModule | None = None) -> RelayExpr:
