@@ -6,7 +6,7 @@ minimum may depend on the loops around, the extent is a constant whenever the sh
 """
 from __future__ import annotations
 
-from typing import Iterable, Sequence
+from typing import Iterable, Mapping, Sequence
 
 from ...ir.expr import INDEX_DTYPE, IntImm, PrimExpr
 from ...ir.visit import post_order
@@ -63,7 +63,7 @@ class StageInfo:
 class BoundInference:
     """Infers the bounds of all stages of a schedule; ``infos`` has them in the schedule's order."""
 
-    def __init__(self, sch: Schedule, ctx: Affine, args: Iterable[Tensor]) -> None:
+    def __init__(self, sch: Schedule, ctx: Affine, args: Iterable[Tensor], thread_extents: Mapping[tuple[str, int], int] | None = None) -> None:
         self.sch, self.ctx = sch, ctx
         self.infos = [StageInfo(s) for s in sch.stages if s.attach_type != AttachType.INLINE]
         self._by_stage = {id(i.stage): i for i in self.infos}
@@ -73,7 +73,9 @@ class BoundInference:
         wanted = {id(self.info(t)) for t in args if self.sch.stage_of_op(t.op) is not None and self._is_kept(t)}
         for info in self.infos:
             info.whole = id(info) in wanted
-        self.thread_extents: dict[str, int] = {}
+        self.thread_extents: dict[tuple[str, int], int] = dict(thread_extents or {})  # by thread tag and kernel
+        self.threads_grew = False
+        self._threads: dict[tuple[str, int], IterVar] = {}
 
     def _is_kept(self, t: Tensor) -> bool:
         if self.sch[t].attach_type == AttachType.INLINE:
@@ -289,14 +291,27 @@ class BoundInference:
         most = self.ctx.bounds(extent)[1]
         return self.ctx.var(var, 0, None if most is None else max(most - 1, 0))
 
+    def kernel_of(self, info: StageInfo) -> int:
+        """Which kernel a stage belongs to: the number of the stage at the root above it."""
+        return self.infos.index(info.fixed[0][0] if info.fixed else info)
+
     def _thread_loop(self, info: StageInfo, iv: IterVar, thread: IterVar, extent: Lin) -> Lin:
+        """A loop run by threads: all axes of one tag are one variable per kernel, of the largest extent asked for."""
+        key = thread.thread_tag, self.kernel_of(info)
+        thread = self._threads.setdefault(key, thread)
         size = extent if thread.dom is None else self._index(thread.dom.extent)
         if size.value is not None:
-            size = self.ctx.const(max(size.value, self.thread_extents.get(thread.thread_tag, 0)))
-            self.thread_extents[thread.thread_tag] = size.value  # type: ignore[assignment]
+            known = self.thread_extents.get(key)
+            size = self.ctx.const(max(size.value, known or 0))
+            self.threads_grew |= known is not None and size.value > known  # type: ignore[operator]
+            self.thread_extents[key] = size.value  # type: ignore[assignment]
         info.loop_vars[id(iv)] = thread.var
         most = self.ctx.bounds(size)[1]
         return self.ctx.var(thread.var, 0, None if most is None else most - 1)
+
+    def thread_of(self, info: StageInfo, thread: IterVar) -> IterVar:
+        """The axis that stands for all of that tag in the stage's kernel."""
+        return self._threads.get((thread.thread_tag, self.kernel_of(info)), thread)
 
     # ------------------------------------------------------------ ranges of a consumer's axes
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
-from ...ir.expr import IntImm, PrimExpr, Range
+from ...ir.expr import INDEX_DTYPE, IntImm, PrimExpr, Range
 from ...ir.visit import rewrite
 from ...support.errors import ArgumentError
 from ...tir import op as tir_op
@@ -18,7 +18,7 @@ from ...tir.stmt import AttrStmt, BufferRealize, BufferStore, For, ForKind, IfTh
 from ..operation import ComputeOp, ExternOp, PlaceholderOp
 from ..schedule import IterVarAttr
 from ..tensor import Tensor
-from .affine import Affine, Lin
+from .affine import Lin
 from .bounds import BoundInference, StageInfo
 from .domains import Values, overshoots, pass_up
 from .evaluate import Evaluator
@@ -51,9 +51,9 @@ class Guard:
 class NestBuilder:
     """Builds the statement of a whole schedule.  ``args`` maps tensors of the caller to their buffers."""
 
-    def __init__(self, bounds: BoundInference, ctx: Affine, args: Mapping[Tensor, Buffer]) -> None:
-        self.bounds, self.ctx = bounds, ctx
-        self.evaluator = Evaluator(ctx, self._load)
+    def __init__(self, bounds: BoundInference, args: Mapping[Tensor, Buffer]) -> None:
+        self.bounds, self.ctx = bounds, bounds.ctx
+        self.evaluator = Evaluator(bounds.ctx, self._load)
         self.places: dict[tuple[int, int], Place] = {}
         self.done: dict[int, Stmt] = {}
         self.attached: dict[tuple[int, int], list[StageInfo]] = {}
@@ -312,10 +312,12 @@ class StageNest:
         return For(var, 0, self.ctx.expr(self.info.extents[id(iv)]), _KINDS.get(mark.iter_type, ForKind.SERIAL), body)  # type: ignore[arg-type]
 
     def _thread(self, thread: IterVar, iv: IterVar, body: Stmt, init: bool) -> Stmt:
+        bounds = self.owner.bounds
+        thread = bounds.thread_of(self.info, thread)
         if init or id(thread.var) in self.open_threads:
             return body
-        size = self.owner.bounds.thread_extents.get(thread.thread_tag)
-        extent = IntImm("int64", size) if size is not None else self.ctx.expr(self.info.extents[id(iv)])
+        size = bounds.thread_extents.get((thread.thread_tag, bounds.kernel_of(self.info)))
+        extent = IntImm(INDEX_DTYPE, size) if size is not None else self.ctx.expr(self.info.extents[id(iv)])
         return AttrStmt(thread, "virtual_thread" if thread.thread_tag.startswith("vthread") else "thread_extent", extent, body)
 
     # ------------------------------------------------------------ tensorize

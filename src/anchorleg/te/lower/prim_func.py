@@ -28,11 +28,18 @@ def schedule_to_prim_func(sch: Schedule, args: Sequence[Any], name: str = "main"
     names: dict[str, int] = {}
     for a in args:
         params.append(_parameter(a, buffers, names))
-    ctx = Affine()
-    bounds = BoundInference(sch, ctx, [t for t in buffers])
-    bounds.run()
-    body = NestBuilder(bounds, ctx, buffers).build()
+    body = NestBuilder(_inferred(sch, list(buffers)), buffers).build()
     return PrimFunc(params, body, attrs=DictAttrs({"from_legacy_te_schedule": IntImm("bool", 1), "global_symbol": name, "tir.noalias": IntImm("bool", 1)}))
+
+
+def _inferred(sch: Schedule, args: Sequence[Tensor]) -> BoundInference:
+    """The bounds of a schedule; run again while a later stage asks for more threads of a kind than an earlier one knew of."""
+    bounds = BoundInference(sch, Affine(), args)
+    bounds.run()
+    while bounds.threads_grew:
+        bounds = BoundInference(sch, Affine(), args, bounds.thread_extents)
+        bounds.run()
+    return bounds
 
 
 def _parameter(a: Any, buffers: dict[Tensor, Buffer], names: dict[str, int]) -> Any:

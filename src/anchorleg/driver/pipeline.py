@@ -1,0 +1,82 @@
+"""The passes between a scheduled function and code, in order, with the reason for the order.
+
+=================  =====================================================================================================
+StorageFlatten     first: the passes after it see one-dimensional buffers and plain allocations only
+LoopPartition      while loops are whole: the main part of a loop with ``likely`` conditions loses them
+VectorizeLoop      on loops freed of conditions, which would otherwise keep them scalar
+InjectVirtualThread, InjectDoubleBuffer   what devices ask for, before memory is shared out
+StorageRewrite     when every access is in its final form: buffers whose lives do not overlap share memory
+UnrollLoop         applies the hints of pragmas (an UNROLLED loop itself is unrolled by the code generator)
+Simplify, RemoveNoOp   clean up what the others left
+LowerIntrin        last: intrinsics in terms of what every code generator knows
+=================  =====================================================================================================
+"""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from ..ir.module import IRModule
+from ..ir.transform import ModulePass, Pass, PassContext, PassInfo, register_config_option
+from ..tir.function import PrimFunc
+
+register_config_option("tir.add_lower_pass", list, "pairs (phase 0 to 3, pass or function) to run during lowering as well")
+register_config_option("tir.disable_vectorize", bool, "leave VECTORIZED loops serial")
+register_config_option("tir.disable_storage_rewrite", bool, "give every buffer memory of its own")
+register_config_option("tir.simple_mode", bool, "lower without partitioning, for readable output")
+
+_PHASES: tuple[tuple[str, ...], ...] = (
+    ("StorageFlatten",),
+    ("LoopPartition", "VectorizeLoop", "InjectVirtualThread", "InjectDoubleBuffer", "StorageRewrite", "UnrollLoop"),
+    ("Simplify", "RemoveNoOp"),
+    ("LowerIntrin",),
+)
+_NOT_SIMPLE = ("LoopPartition", "LowerIntrin")
+
+
+def lowering_passes(simple_mode: bool = False) -> list[Pass]:
+    """The passes from a function with multi-dimensional buffers to a flat one, under the current PassContext."""
+    ctx = PassContext.current()
+    simple = simple_mode or ctx.get("tir.simple_mode", False)
+    added = [(int(phase), each) for phase, each in ctx.get("tir.add_lower_pass", [])]
+    passes: list[Pass] = []
+    for phase, names in enumerate(_PHASES):
+        passes.extend(_as_pass(each) for p, each in added if p == phase)
+        passes.extend(_make(name, ctx) for name in names if not (simple and name in _NOT_SIMPLE) and _wanted(name, ctx))
+    passes.extend(_as_pass(each) for p, each in added if p >= len(_PHASES))
+    return passes
+
+
+def _wanted(name: str, ctx: PassContext) -> bool:
+    from ..tir import transform
+
+    return hasattr(transform, name) and not (name == "StorageRewrite" and ctx.get("tir.disable_storage_rewrite", False))
+
+
+def _make(name: str, ctx: PassContext) -> Pass:
+    from ..tir import transform
+
+    factory = getattr(transform, name)
+    if name == "VectorizeLoop":
+        return factory(not ctx.get("tir.disable_vectorize", False))
+    return factory(64) if name == "StorageFlatten" else factory()
+
+
+def _as_pass(given: Any) -> Pass:
+    return given if isinstance(given, Pass) else _function_pass(given)
+
+
+def _function_pass(fn: Callable[..., Any]) -> Pass:
+    """A plain function ``(PrimFunc, module, context) -> PrimFunc`` as a pass."""
+    def run(mod: IRModule, ctx: PassContext) -> IRModule:
+        return mod.with_functions({g: fn(f, mod, ctx) if isinstance(f, PrimFunc) else f for g, f in mod.items()})
+
+    return ModulePass(run, PassInfo(0, getattr(fn, "__name__", "added")))
+
+
+def run_passes(mod: IRModule, passes: list[Pass]) -> IRModule:
+    """The module after all passes that the current context enables."""
+    ctx = PassContext.current()
+    for each in passes:
+        if ctx.pass_enabled(each.info):
+            mod = each(mod)
+    return mod
