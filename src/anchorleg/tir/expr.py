@@ -70,7 +70,16 @@ class Cast(PrimExpr):
     __hash__ = PrimExpr.__hash__
 
     def __init__(self, dtype: str, value: PrimExpr, span: _Any = None) -> None:
-        self.dtype, self.value, self.span = str(dtype), value, span
+        self.dtype, self.value, self.span = str(dtype), _number(value), span
+
+
+def _number(value: _Any) -> PrimExpr:
+    """An expression as it is; a Python number as a constant."""
+    if isinstance(value, PrimExpr):
+        return value
+    from .op import const
+
+    return const(value)
 
 
 class BinaryExpr(PrimExpr):
@@ -253,6 +262,10 @@ class Select(_Typed):
     __hash__ = PrimExpr.__hash__
 
     def __init__(self, condition: PrimExpr, true_value: PrimExpr, false_value: PrimExpr, span: _Any = None) -> None:
+        if not (isinstance(true_value, PrimExpr) and isinstance(false_value, PrimExpr) and isinstance(condition, PrimExpr)):
+            from .op import _expr, match_types
+
+            condition, (true_value, false_value) = _expr(condition), match_types(true_value, false_value)
         self.condition, self.true_value, self.false_value = condition, true_value, false_value
         self.dtype, self.span = true_value.dtype, span
 
@@ -265,6 +278,9 @@ class Ramp(_Typed):
     __hash__ = PrimExpr.__hash__
 
     def __init__(self, base: PrimExpr, stride: PrimExpr, lanes: int, span: _Any = None) -> None:
+        base = _number(base)
+        if not isinstance(stride, PrimExpr):
+            stride = IntImm(base.dtype, stride)
         self.base, self.stride, self.lanes, self.span = base, stride, int(lanes), span
         self.dtype = f"{base.dtype}x{self.lanes}"
 
@@ -277,6 +293,7 @@ class Broadcast(_Typed):
     __hash__ = PrimExpr.__hash__
 
     def __init__(self, value: PrimExpr, lanes: int, span: _Any = None) -> None:
+        value = _number(value)
         self.value, self.lanes, self.span = value, int(lanes), span
         self.dtype = f"{value.dtype}x{self.lanes}"
 
