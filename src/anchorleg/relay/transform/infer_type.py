@@ -489,7 +489,7 @@ def infer_module(mod: IRModule) -> IRModule:
     result = _infer_all(mod, functions, fresh=False)
     if any(t is not None and not same_type(t, result.functions[g]._checked_type) for g, t in before.items()):
         # some function has another type than its callers were inferred with
-        result = _infer_all(result, [(g, result.functions[g]) for g, _ in functions], fresh=True)
+        result = _infer_all(mod, functions, fresh=True)
     for var, _ in functions:
         var._checked_type = result.functions[var]._checked_type
     return result
