@@ -1,6 +1,7 @@
 """``IRModule``: the unit that passes map to one another: named functions and data type definitions."""
 from __future__ import annotations
 
+import zlib
 from typing import Any, Callable, Iterator, Mapping
 
 from ..support.errors import ArgumentError
@@ -59,7 +60,10 @@ class IRModule(Node):
             raise ArgumentError(f"the module has no function {key.name_hint!r}; it has: {', '.join(self._names) or 'none'}")
         return self.functions[key]
 
-    def __setitem__(self, var: str | GlobalVar, func: BaseFunc) -> None:
+    def __setitem__(self, var: str | GlobalVar | GlobalTypeVar, func: Any) -> None:
+        if isinstance(var, GlobalTypeVar) or hasattr(func, "constructors"):
+            self._set_type_def(var if isinstance(var, GlobalTypeVar) else func.header, func)
+            return
         if isinstance(var, str):
             var = self._names.get(var) or GlobalVar(var)
         old = self._names.get(var.name_hint)
@@ -104,7 +108,30 @@ class IRModule(Node):
         """Adds one data type definition; ArgumentError if the name is taken."""
         if var.name_hint in self._type_names:
             raise ArgumentError(f"the module already defines the type {var.name_hint!r}")
+        self._set_type_def(var, data)
+
+    def _set_type_def(self, var: GlobalTypeVar, data: Any) -> None:
+        """Enters a definition and numbers its constructors: unique within the module, and stable."""
+        old = self._type_names.get(var.name_hint)
+        if old is not None and old is not var:
+            del self.type_definitions[old]
         self.type_definitions[var], self._type_names[var.name_hint] = data, var
+        base = (zlib.crc32(var.name_hint.encode()) & 0x7FFF) << 16
+        for i, constructor in enumerate(getattr(data, "constructors", ())):
+            constructor.tag = base | i
+
+    def get_type(self, type_name: str) -> tuple[Any, ...]:
+        """The name of a data type, followed by its constructors."""
+        var = self.get_global_type_var(type_name)
+        return (var, *self.type_definitions[var].constructors)
+
+    def get_constructor(self, tag: int) -> Any:
+        """The constructor with that tag; ArgumentError when there is none."""
+        for data in self.type_definitions.values():
+            for constructor in data.constructors:
+                if constructor.tag == tag:
+                    return constructor
+        raise ArgumentError(f"no constructor of the module has the tag {tag}")
 
     def get_global_var(self, name: str) -> GlobalVar:
         """The GlobalVar of that name; ArgumentError listing the names when there is none."""

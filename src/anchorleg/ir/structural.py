@@ -106,16 +106,25 @@ def _is_array(value: Any) -> bool:
 # ------------------------------------------------------------------------------------------------------------- equality
 
 
+# How a variable may be treated where it is met:
+_USED = 0  # it must have been paired before, or be the same object on both sides
+_MAPPED = 1  # it may be paired with another on first sight: inside a binder, or by the caller's wish
+_BOUND = 2  # it is being bound here, so whatever it stood for before no longer counts
+
+
 def _first_mismatch(lhs: Any, rhs: Any, map_free: bool, trace: bool) -> str | None:
     left: dict[int, int] = {}  # id on the left → id on the right, for variables and shared nodes
-    right: set[int] = set()
+    right: dict[int, int] = {}
     seen: set[tuple[int, int, bool]] = set()
     keep: list[Any] = []  # objects made on the way stay alive, so that their ids stay theirs
-    stack: list[tuple[Any, Any, bool, Any]] = [(lhs, rhs, False, None)]
+    least = _MAPPED if map_free else _USED
+    stack: list[tuple[Any, Any, int, Any]] = [(lhs, rhs, least, None)]
     while stack:
-        a, b, defines, path = stack.pop()
+        a, b, mode, path = stack.pop()
+        inner = mode
         if isinstance(a, Node) and type(a) is type(b):
-            verdict = _pair(a, b, defines or map_free, left, right, seen)
+            inner = min(mode, _MAPPED)
+            verdict = _pair(a, b, mode, left, right, seen)
             if verdict is True:
                 continue
             if verdict is not None:
@@ -132,30 +141,29 @@ def _first_mismatch(lhs: Any, rhs: Any, map_free: bool, trace: bool) -> str | No
         for (label, binds, x), (_, _, y) in zip(reversed(parts_a), reversed(parts_b)):  # type: ignore[arg-type]
             if x is y and type(x) in _ATOMS:
                 continue
-            stack.append((x, y, defines or binds, (path, label) if trace else None))
+            stack.append((x, y, _BOUND if binds else inner, (path, label) if trace else None))
     return None
 
 
 _ATOMS = frozenset({int, str, bool, type(None), bytes})
 
 
-def _pair(a: Node, b: Node, may_map: bool, left: dict[int, int], right: set[int], seen: set[Any]) -> Any:
+def _pair(a: Node, b: Node, mode: int, left: dict[int, int], right: dict[int, int], seen: set[Any]) -> Any:
     """True: settled as equal; a text: why they differ; None: compare their parts."""
     ia, ib = id(a), id(b)
-    if ia in left:
-        return True if left[ia] == ib else _variable_text(a, b, "stands for another node here")
-    if ib in right:
-        return _variable_text(a, b, "was paired with another node before")
+    if not (a.BINDABLE and mode == _BOUND):
+        if ia in left:
+            return True if left[ia] == ib and right[ib] == ia else _variable_text(a, b, "stands for another node here")
+        if ib in right:
+            return _variable_text(a, b, "was paired with another node before")
     if a.BINDABLE:
-        if not may_map and a is not b:
+        if mode == _USED and a is not b:
             return _variable_text(a, b, "free, and not the same object")
-        left[ia] = ib
-        right.add(ib)
+        left[ia], right[ib] = ib, ia
     elif a.SHARED and a._child_fields and a.children():
-        left[ia] = ib
-        right.add(ib)
+        left[ia], right[ib] = ib, ia
     else:
-        key = (ia, ib, may_map)
+        key = (ia, ib, mode)
         if key in seen:
             return True
         seen.add(key)
@@ -234,29 +242,29 @@ class _Hasher:
         self.digests: dict[int, bytes] = {}
         self.keep: list[Any] = []
         self.numbers: dict[int, int] = {}
+        self.counter = 0
 
     def run(self, root: Any) -> bytes:
         """The digest of ``root``."""
-        stack: list[tuple[Any, Any]] = [(root, None)]
+        stack: list[tuple[Any, bool, Any]] = [(root, False, None)]
         while stack:
-            value, parts = stack.pop()
+            value, binds, parts = stack.pop()
             if parts is not None:
                 self.digests[id(value)] = self._combine(value, parts)
                 continue
-            if id(value) in self.digests:
+            is_node = isinstance(value, Node)
+            if id(value) in self.digests and not (binds and (not is_node or value.BINDABLE)):
                 continue
             parts = _parts_of(value)
             if parts is None:
                 continue
-            self._number(value)
+            if is_node and (value.BINDABLE or (value.SHARED and value.children())):
+                self.counter += 1
+                self.numbers[id(value)] = self.counter
             self.keep.append((value, parts))
-            stack.append((value, parts))
-            stack.extend((v, None) for _, _, v in reversed(parts) if type(v) not in _ATOMS)
+            stack.append((value, binds, parts))
+            stack.extend((v, b or (binds and not is_node), None) for _, b, v in reversed(parts) if type(v) not in _ATOMS)
         return self._digest(root)
-
-    def _number(self, value: Any) -> None:
-        if isinstance(value, Node) and (value.BINDABLE or (value.SHARED and value.children())):
-            self.numbers.setdefault(id(value), len(self.numbers))
 
     def _combine(self, value: Any, parts: list[Any]) -> bytes:
         h = blake2b(_class_tag(value), digest_size=8)

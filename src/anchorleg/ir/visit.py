@@ -151,5 +151,24 @@ class Walker:
         return value
 
 
+def trampoline(steps: Any) -> Any:
+    """Runs a generator whose calls to generators of its kind are written ``result = yield call(...)``.
+
+    Mutually recursive routines written so may nest as deep as memory allows.
+    """
+    stack = [steps]
+    value: Any = None
+    while stack:
+        try:
+            called = stack[-1].send(value)
+        except StopIteration as stop:
+            stack.pop()
+            value = stop.value
+        else:
+            stack.append(called)
+            value = None
+    return value
+
+
 def _ask(node: Any) -> Any:
     return (yield node)

@@ -15,6 +15,7 @@ from ..ir.type import (FuncType, GlobalTypeVar, IncompleteType, RefType, TensorT
 from .adt import (Clause, Constructor, Match, Pattern, PatternConstructor, PatternTuple, PatternVar, PatternWildcard, TypeData)
 from .expr import (Call, Constant, If, Let, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, TupleWrapper, Var, bind, const, var)
 from .function import Function
+from .text.printer import astext, pretty_print
 from .type import ShapeVar, scalar_type
 
 # loaded on first use: name → (module under relay, name inside it or None for the module itself)
@@ -26,7 +27,6 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     "build": ("build_module", "build"), "create_executor": ("build_module", "create_executor"),
     "optimize": ("build_module", "optimize"), "build_config": ("transform", "build_config"), "vm": ("backend.vm", None),
     "parse": ("text.parser", "parse"), "fromtext": ("text.parser", "fromtext"), "parse_expr": ("text.parser", "parse_expr"),
-    "astext": ("text.printer", "astext"), "pretty_print": ("text.printer", "pretty_print"),
     "ExprFunctor": ("expr_functor", "ExprFunctor"), "ExprVisitor": ("expr_functor", "ExprVisitor"),
     "ExprMutator": ("expr_functor", "ExprMutator"), "TypeFunctor": ("type_functor", "TypeFunctor"),
     "TypeVisitor": ("type_functor", "TypeVisitor"), "TypeMutator": ("type_functor", "TypeMutator"),

@@ -44,9 +44,9 @@ def braced(inner: Any) -> list[Any]:
     return ["{", Indent([NEWLINE, inner]), NEWLINE, "}"]
 
 
-def joined(parts: list[Any], separator: str = ", ") -> Any:
+def joined(parts: list[Any], separator: Any = ", ") -> Any:
     """Parts with a separator between them; one string when all are strings."""
-    if all(isinstance(p, str) for p in parts):
+    if isinstance(separator, str) and all(isinstance(p, str) for p in parts):
         return separator.join(parts)
     out: list[Any] = []
     for i, part in enumerate(parts):

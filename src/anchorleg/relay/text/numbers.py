@@ -35,7 +35,7 @@ def float_text(value: float, dtype: str = "float64") -> str:
 
 
 _INT_RANGE = {width: (-(2 ** (width - 1)), 2 ** (width - 1) - 1) for width in (8, 16, 32, 64)}
-_MAX_FLOAT = {16: 65504.0, 32: float(np.finfo("float32").max), 64: float(np.finfo("float64").max)}
+_MAX_FLOAT = {16: 65504.0, 32: 3.4028235e38, 64: float(np.finfo("float64").max)}  # as written with the digits the width needs
 
 
 def read_int(text: str, suffix: str) -> tuple[int, str]:

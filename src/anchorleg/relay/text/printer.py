@@ -3,7 +3,7 @@
 An expression used once at the end of a scope is written in place; every other one becomes a line ``%n = …;`` of the
 innermost scope.  Variables, constants, operators and names are always written in place.
 
-The writer runs on generators driven by :func:`_drive`, so that nesting costs no Python stack; operands of calls and tuples
+The writer runs on generators driven by :func:`anchorleg.ir.visit.trampoline`, so that nesting costs no Python stack; operands of calls and tuples
 are handled in one loop.
 """
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ...ir.repr_hooks import register_module_printer, register_printer
 from ...ir.serialize import save_json, type_key
 from ...ir.span import Span
 from ...ir.type import Type
+from ...ir.visit import trampoline
 from ..adt import (Constructor, Match, Pattern, PatternConstructor, PatternTuple, PatternVar, PatternWildcard, TypeData)
 from ..analysis.variables import expr_children
 from ..expr import Call, Constant, ExprWithOp, If, Let, RefCreate, RefRead, RefWrite, TempExpr, Tuple, TupleGetItem, Var
@@ -37,7 +38,7 @@ _OMITTED = ("\n/* For debugging purposes the metadata section has been omitted.\
 _IN_PLACE = (GlobalVar, Constant, Op, Var, Constructor)
 _DATAFLOW = (Call, Tuple, TupleGetItem)
 _EXPLAINED = (Constant, Call, Var, Function, Tuple, TupleGetItem)
-_NAME = re.compile(r"[A-Za-z_/][A-Za-z0-9_/]*\Z")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:/[A-Za-z0-9_]+)*\Z")
 
 Doc = Any  # a str, or nested lists as in doc.py
 Steps = Generator[Any, Any, Doc]
@@ -107,20 +108,6 @@ class Metadata:
         return found
 
 
-def _drive(steps: Any) -> Any:
-    """Runs a generator that yields generators, on an explicit stack."""
-    stack = [steps]
-    value: Any = None
-    while stack:
-        try:
-            stack.append(stack[-1].send(value))
-            value = None
-        except StopIteration as stop:
-            stack.pop()
-            value = stop.value
-    return value
-
-
 class Printer:
     """One printing run: names given so far, texts by expression, and the lines of the open scopes."""
 
@@ -143,7 +130,7 @@ class Printer:
 
     def run(self, node: Any) -> str:
         """The text of ``node``, without header and metadata."""
-        return render(_drive(self._module(node) if isinstance(node, IRModule) else self._final(node)))
+        return render(trampoline(self._module(node) if isinstance(node, IRModule) else self._final(node)))
 
     # ------------------------------------------------------------------------------------------------ whole programs
 
@@ -450,7 +437,7 @@ class Printer:
 def _span_note(span: Span | None) -> str:
     if span is None:
         return ""
-    name = str(span.source_name.name).replace("*/", "* /")
+    name = str(span.source_name.name).replace("*/", "* /").replace("/*", "/ *")
     return f" span={name}:{span.line}:{span.column}"
 
 
