@@ -503,7 +503,8 @@ class Parser:
             elif self._at_meta_attrs():
                 whole = self.at.meta()
             else:
-                args.append(self._plain_argument() or (yield self._expr()))
+                plain = self._plain_argument()
+                args.append(plain if plain is not None else (yield self._expr()))
             if not self.at.take(","):
                 self.at.expect(")", "','")
                 break
