@@ -1,6 +1,7 @@
 """``Tensor``: an output of an operation, indexed to build expressions."""
 from __future__ import annotations
 
+import operator
 from typing import Any, Callable, Iterator, Sequence
 
 from ..ir.expr import INDEX_DTYPE, PrimExpr
@@ -123,10 +124,8 @@ def register_tensor_arithmetic(table: dict[str, Callable[..., Any]]) -> None:
 def _binary(name: str, swapped: bool) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         a, b = (_element(other), _element(self)) if swapped else (_element(self), _element(other))
-        if isinstance(a, PrimExpr) and not isinstance(b, Tensor):
-            import operator as py
-
-            return getattr(py, name)(a, b)
+        if not isinstance(a, Tensor) and not isinstance(b, Tensor):
+            return getattr(operator, name)(a, b)
         if name not in _ARITHMETIC:
             raise TypeMismatchError(f"no arithmetic on whole tensors yet ({name}): import anchorleg.topi, or index the tensor")
         return _ARITHMETIC[name](a, b)
