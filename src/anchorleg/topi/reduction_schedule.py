@@ -1,0 +1,174 @@
+"""Schedules of reductions for processors, near the speed of memory.
+
+Two cases, by what lies next to one another in memory:
+
+* elements that are kept apart: a block of them is accumulated in vector registers, the loop over reduced elements outside;
+* elements that are reduced together: vectors of partial results are accumulated along memory and then folded in halves,
+  so that no chain of dependent scalar operations is left.
+
+The operations before are inlined, those after are computed in the same loop.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from .. import te
+from ..te.operation import ComputeOp
+from ..te.schedule import AttachType, Schedule, Stage
+from ..te.tensor import Tensor
+from .access import Access
+from .injective import access_of, extent, inline_producers, lanes_at, schedule_loops
+from .utils import as_list, static_int
+from .vector import power_of_two_at_most, worth_sharing
+
+CHAINS = 4  # independent accumulators that hide the latency of an addition
+SHORT = 4  # elements that are folded one by one
+MIN_LENGTH = 8  # shorter runs are reduced one by one
+
+
+def schedule_reduce(outs: Any) -> Schedule:
+    """A schedule of reductions, the injective operations before them and the element-wise ones after."""
+    outs = as_list(outs)
+    sch = te.create_schedule([t.op for t in outs])
+    inline_producers(sch)
+    stages = [s for s in sch.stages if s.attach_type == AttachType.ROOT and isinstance(s.op, ComputeOp)]
+    homes = [schedule_reduction(sch, s) for s in stages if s.op.reduce_axis]
+    access = access_of(sch)
+    for stage in stages:
+        if not stage.op.reduce_axis and not any(stage is h for h in homes):
+            schedule_loops(stage, access)
+    return sch
+
+
+def schedule_reduction(sch: Schedule, stage: Stage) -> Stage:
+    """Schedules one reduction that is computed as a whole, with its only element-wise consumer where it has one.
+
+    Gives the stage whose loops it is computed in: that consumer, or the reduction's own stage, which copies the result out.
+    """
+    home = _elementwise_consumer(sch, stage)
+    if home is None:
+        made = sch.cache_write([stage.op.output(i) for i in range(stage.op.num_outputs)], "local")
+        home, stage = stage, sch[made[0] if isinstance(made, (list, tuple)) else made]
+    stage.set_scope("local")
+    access = access_of(sch)
+    if _reduces_along_memory(access, stage.op):
+        _along_memory(sch, stage, home, access)
+    else:
+        _across_memory(stage, home, access)
+    return home
+
+
+def _elementwise_consumer(sch: Schedule, stage: Stage) -> Stage | None:
+    """The one stage that reads the reduction, when it is an output of the same shape that reads it element by element."""
+    readers = [s for s in sch.stages if any(t.op is stage.op for t in s.op.input_tensors)]
+    if len(readers) != 1 or not isinstance(readers[0].op, ComputeOp) or readers[0].op.reduce_axis:
+        return None
+    reader = readers[0]
+    if stage.is_output or reader.attach_type != AttachType.ROOT or reader.relations or len(reader.op.axis) != len(stage.op.axis):
+        return None
+    own = [iv.var for iv in reader.op.axis]
+    for load in Access(lambda op: False).loads(reader.op):
+        if load.producer.op is stage.op and not all(i is v for i, v in zip(load.indices, own)):
+            return None
+    return reader
+
+
+def _reduces_along_memory(access: Access, op: ComputeOp) -> bool:
+    along = access.unit_stride_vars(op)
+    reduced = max((along.get(id(iv.var), 0) for iv in op.reduce_axis), default=0)
+    kept = max((along.get(id(iv.var), 0) for iv in op.axis if static_int(iv.dom.extent) != 1), default=0)
+    return reduced > 0 and reduced >= kept
+
+
+def _cost(access: Access, op: ComputeOp) -> int:
+    return access.cost(op) + len(op.body)
+
+
+def _share(stage: Stage, axis: Any, rows: int | None, per_row: int | None, cost: int) -> None:
+    total = None if rows is None or per_row is None else rows * per_row
+    if rows != 1 and worth_sharing(total, cost):
+        stage.parallel(axis)
+
+
+# -- elements next to one another are kept apart ---------------------------------------------------
+
+def _across_memory(stage: Stage, home: Stage, access: Access) -> None:
+    op, axes = stage.op, list(home.op.axis)
+    if not axes:
+        stage.compute_at(home, home.fuse())
+        return
+    *outer, last = axes
+    length, rows = static_int(last.dom.extent), extent(outer)
+    lanes = lanes_at(access, op)
+    block = lanes * CHAINS if length is None else min(lanes * CHAINS, power_of_two_at_most(length))
+    steps, inner = home.split(last, factor=block)
+    if block > 1:
+        home.vectorize(inner)
+    shared = home.fuse(*outer, steps)
+    stage.compute_at(home, shared)
+    own = list(op.axis)
+    stage.reorder(*own[:-1], *op.reduce_axis, own[-1])
+    if block > 1:
+        stage.vectorize(own[-1])
+    count = None if rows is None or length is None else rows * -(-length // block)
+    reduced = extent(op.reduce_axis)
+    _share(home, shared, count, None if reduced is None else reduced * block, _cost(access, op))
+
+
+# -- elements next to one another are reduced together ---------------------------------------------
+
+def _along_memory(sch: Schedule, stage: Stage, home: Stage, access: Access) -> None:
+    shared = home.fuse(*home.op.axis)
+    stage.compute_at(home, shared)
+    _share(home, shared, extent(home.op.axis), extent(stage.op.reduce_axis), _cost(access, stage.op))
+    vectorize_inner_reduction(sch, stage, access)
+
+
+def vectorize_inner_reduction(sch: Schedule, stage: Stage, access: Access | None = None) -> None:
+    """Turns a reduction along memory into vectors of partial results, folded in halves at the end.
+
+    The stage keeps its place; the parts are computed at its innermost output loop.
+    """
+    access = access or access_of(sch)
+    op = stage.op
+    group = access.trailing_group(op, op.reduce_axis)
+    inner = list(op.reduce_axis)[len(op.reduce_axis) - group:]
+    length, lanes = extent(inner), lanes_at(access, op)
+    if length is not None and length < MIN_LENGTH:
+        return
+    width = _width(length, lanes)
+    _, part = stage.split(stage.fuse(*inner), factor=width)
+    parts = _parts(sch, stage, part)
+    first = sch[parts]
+    first.reorder(*first.op.axis[1:], *first.op.reduce_axis, first.op.axis[0])
+    first.vectorize(first.op.axis[0])
+    while width > SHORT:
+        width //= 2
+        _, half = stage.split(stage.op.reduce_axis[0], factor=width)
+        folded = sch[_parts(sch, stage, half)]
+        folded.reorder(*folded.op.axis[1:], *folded.op.reduce_axis, folded.op.axis[0])
+        folded.unroll(folded.op.reduce_axis[0])
+        folded.vectorize(folded.op.axis[0])
+    stage.unroll(stage.op.reduce_axis[0])
+
+
+def _width(length: int | None, lanes: int) -> int:
+    """Elements per step: several vectors when the run is long, preferably without a rest."""
+    if length is None:
+        return lanes
+    candidates = [w for w in (lanes * CHAINS, lanes * 2, lanes) if w <= length // 2]
+    return next((w for w in candidates if length % w == 0), max((w for w in candidates if w * 4 <= length), default=0)
+                or min(lanes, power_of_two_at_most(length)))
+
+
+def _parts(sch: Schedule, stage: Stage, axis: Any) -> Tensor:
+    """The reduction in parts, one for each value of the loop ``axis``, in a local buffer where the stage is computed."""
+    made = sch.rfactor(stage.op.output(0), axis)
+    parts = made[0] if isinstance(made, (list, tuple)) else made
+    own = sch[parts]
+    own.set_scope("local")
+    if stage.op.axis:
+        own.compute_at(stage, stage.op.axis[-1])
+    elif stage.attach_type == AttachType.SCOPE:
+        own.compute_at(stage.attach_stage, stage.attach_ivar)
+    return parts
