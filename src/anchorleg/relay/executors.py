@@ -1,0 +1,86 @@
+"""``relay.create_executor``: one way to run a program, whichever executor does it."""
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping
+
+from ..ir.expr import GlobalVar, RelayExpr
+from ..ir.module import IRModule
+from ..ir.transform import get_pass
+from ..ir.type import TupleType, Type
+from ..support.errors import ArgumentError, TypeMismatchError
+from .backend.interpreter import Executor, Interpreter
+from .build_module import build
+from .transform.bind import bind_params_by_name
+
+
+class GraphExecutor(Executor):
+    """Runs programs of static shape by the graph executor."""
+
+    def __init__(self, mod: IRModule, device: Any, target: Any) -> None:
+        self.mod, self.device, self.target = mod, device, target
+
+    def _make_executor(self, expr: RelayExpr | None = None) -> Callable[..., Any]:
+        from ..runtime.graph_executor import GraphModule
+        from .transform.fuse_ops import is_static
+
+        mod = self._module().copy()
+        if expr is not None:
+            mod["main"] = mod[expr.name_hint] if isinstance(expr, GlobalVar) else expr  # type: ignore[assignment]
+        mod = get_pass("InferType")(mod)
+        main = mod["main"]
+        ret_type = main.checked_type.ret_type
+        if not is_static(ret_type):
+            raise TypeMismatchError(f"Graph Executor only supports static graphs, got output type {ret_type}; "
+                                    "use kind='vm' (or 'debug') for dynamic shapes")
+        runner = GraphModule(build(mod, target=self.target)["default"](self.device))
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            for i, arg in enumerate(self._convert_args(main, args, kwargs)):
+                runner.set_input(i, arg)
+            runner.run()
+            outputs = iter([runner.get_output(i).copyto(self.device) for i in range(runner.get_num_outputs())])
+            return nest(outputs, ret_type)
+
+        return run
+
+
+def nest(flat: Any, ty: Type) -> Any:
+    """Results in the nested form of their type (lists for tuples)."""
+    return [nest(flat, f) for f in ty.fields] if isinstance(ty, TupleType) else next(flat)
+
+
+_KINDS: dict[str, Callable[[IRModule, Any, Any], Executor]] = {"debug": Interpreter, "graph": GraphExecutor}
+
+
+def register_executor_kind(kind: str, maker: Callable[[IRModule, Any, Any], Executor]) -> None:
+    """Makes ``create_executor(kind)`` available."""
+    _KINDS[kind] = maker
+
+
+def create_executor(kind: str = "debug", mod: IRModule | None = None, device: Any = None, target: Any = "llvm",
+                    params: Mapping[str, Any] | None = None) -> Executor:
+    """An executor for programs.
+
+    Parameters
+    ----------
+    kind: ``debug`` (the interpreter: everything, slowly), ``graph`` (static shapes, fast).
+    mod: the module whose functions can be used (default: an empty one).
+    device: where to run; default: the target's.
+    target: what to compile for.
+    params: values for ``main``'s parameters, bound once.
+
+    ``executor.evaluate(expr)(*args)`` runs a function; see ``Executor.evaluate``.
+    """
+    from ..runtime.device import device as make_device
+    from ..target.target import Target
+
+    if kind not in _KINDS:
+        raise ArgumentError(f"unknown execution strategy: {kind}; available: {', '.join(_KINDS)}")
+    mod = mod if mod is not None else IRModule()
+    if params:
+        mod = mod.copy()
+        mod["main"] = bind_params_by_name(mod["main"], params)
+    if device is None:
+        first = Target.canon_multi_target(target)[0] if target != "numpy" else None
+        device = make_device(first.kind.name if first is not None else "cpu", 0)
+    return _KINDS[kind](mod, device, target)
