@@ -150,3 +150,12 @@ def _install(cls: type) -> None:
 
 _install(Tensor)
 _install(TensorSlice)
+
+
+def __getattr__(name: str) -> Any:
+    """The operation classes, under the address users know from upstream."""
+    if name in ("Operation", "PlaceholderOp", "ComputeOp", "ExternOp"):
+        from . import operation
+
+        return getattr(operation, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
