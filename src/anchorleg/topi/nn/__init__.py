@@ -9,7 +9,7 @@ from .dense import batch_matmul, dense, dense_pack, dense_pack4, matmul
 from .elemwise import bias_add, leaky_relu, prelu, relu, scale_shift_nchw
 from .loss import cross_entropy, cross_entropy_with_logits, nll_loss
 from .misc import (conv2d_winograd_weight_transform, conv2d_winograd_without_weight_transform, correlation_nchw, deformable_conv2d,
-                   sparse_add, sparse_dense)
+                   sparse_add, sparse_dense, sparse_transpose)
 from .norm import batch_norm, group_norm, instance_norm, l2_normalize, layer_norm, lrn
 from .pad import dilate, mirror_pad, pad
 from .pooling import adaptive_pool, adaptive_pool1d, adaptive_pool3d, global_pool, pool1d, pool2d, pool3d

@@ -11,7 +11,7 @@ from ...tir import op as tir_op
 
 def relu(x: Tensor) -> Tensor:
     """max(x, 0); NaN stays NaN."""
-    return te.compute(x.shape, lambda *i: tir_op.max(x(*i), tir_op.const(0, x.dtype)), name="T_relu", tag=tag.ELEMWISE)
+    return te.compute(x.shape, lambda *i: tir_op.maximum(x(*i), tir_op.const(0, x.dtype)), name="T_relu", tag=tag.ELEMWISE)
 
 
 def leaky_relu(x: Tensor, alpha: float) -> Tensor:

@@ -169,3 +169,27 @@ def sparse_add(dense_data: Tensor, sparse_data: Tensor, sparse_indices: Tensor, 
 
     total = te.compute(dense_data.shape, element, name="sparse_sum", tag=tag.COMM_REDUCE)
     return te.compute(dense_data.shape, lambda *i: dense_data(*i) + total(*i), name="sparse_add", tag=tag.ELEMWISE)
+
+
+def sparse_transpose(sparse_data: Tensor, sparse_indices: Tensor, sparse_indptr: Tensor) -> list[Tensor]:
+    """[data, indices, indptr] of the transpose of a square CSR matrix: a stable sort by column, by counting."""
+    count, rows = dims(sparse_data)[0], dims(sparse_indptr)[0] - 1
+    i, r = te.reduce_axis((0, count), name="i"), te.reduce_axis((0, rows), name="r")
+    column, start = sparse_indices, sparse_indptr
+
+    def before(j: Any) -> PrimExpr:
+        earlier = tir_op.logical_or(column(i) < column(j), tir_op.logical_and(tir_op.equal(column(i), column(j)), tir_op.less(i.var, j)))
+        return te.sum(tir_op.cast(earlier, "int64"), axis=i)
+
+    place = te.compute((count,), before, name="place")
+    row = te.compute((count,), lambda j: te.sum(tir_op.cast(tir_op.cast(start(r.var + 1), "int64") <= j, "int64"), axis=r), name="row")
+
+    def gather(value: Any, dtype: str, name: str) -> Tensor:
+        k = te.reduce_axis((0, count), name="k")
+        return te.compute((count,), lambda p: te.sum(tir_op.if_then_else(tir_op.equal(place(k), p), value(k), tir_op.const(0, dtype)), axis=k),
+                          name=name)
+
+    m = te.reduce_axis((0, count), name="m")
+    starts = te.compute((rows + 1,), lambda c: te.sum(tir_op.cast(tir_op.cast(column(m), "int64") < c, start.dtype), axis=m), name="starts")
+    return [gather(lambda k: sparse_data(k), sparse_data.dtype, "data"),
+            gather(lambda k: tir_op.cast(row(k), column.dtype), column.dtype, "indices"), starts]

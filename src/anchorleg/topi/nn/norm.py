@@ -129,7 +129,7 @@ def l2_normalize(data: Tensor, eps: float, axis: Any = None) -> Tensor:
         return te.sum(value * value, axis=ks)
 
     total = te.compute([shape[i] for i in kept], square, name="T_square_sum", tag=tag.COMM_REDUCE)
-    return te.compute(shape, lambda *i: (data(*i).astype(wide) / tir_op.sqrt(tir_op.max(
+    return te.compute(shape, lambda *i: (data(*i).astype(wide) / tir_op.sqrt(tir_op.maximum(
         total(*[i[k] for k in kept]), tir_op.const(eps, wide)))).astype(data.dtype), name="T_l2_normalize", tag=tag.BROADCAST)
 
 
@@ -146,5 +146,5 @@ def lrn(data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: flo
 
     total = te.compute(shape, square, name="T_square_sum")
     factor = tir_op.const(alpha / size, wide)
-    return te.compute(shape, lambda *i: (data(*i).astype(wide) / tir_op.pow(
+    return te.compute(shape, lambda *i: (data(*i).astype(wide) / tir_op.power(
         total(*i) * factor + tir_op.const(bias, wide), tir_op.const(beta, wide))).astype(data.dtype), name="T_lrn", tag=tag.ELEMWISE)

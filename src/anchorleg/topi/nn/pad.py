@@ -44,7 +44,7 @@ def _positive(width: Any) -> bool:
 def _folded(i: Any, extent: Any, mode: str) -> Any:
     last = extent - 1
     if mode == "edge":
-        return tir_op.min(tir_op.max(i, 0), last)
+        return tir_op.minimum(tir_op.maximum(i, 0), last)
     low = tir_op.if_then_else(i < 0, -i if mode == "reflect" else -i - 1, i)
     return tir_op.if_then_else(i > last, (2 * last - i) if mode == "reflect" else (2 * extent - 1 - i), low)
 

@@ -96,8 +96,8 @@ def _count(extent: Any, out: Any, pads: tuple[int, int], k: int, d: int, s: int,
 
     def count(i: Any) -> Any:
         start = i * s - pads[0]
-        first = tir_op.max((low - start + d - 1) // d, 0)
-        last = tir_op.min((high - start + d - 1) // d, k)
+        first = tir_op.maximum((low - start + d - 1) // d, 0)
+        last = tir_op.minimum((high - start + d - 1) // d, k)
         return last - first
 
     return count
@@ -107,7 +107,7 @@ def _product(counts: Sequence[Any]) -> Any:
     total: Any = 1
     for c in counts:
         total = c if isinstance(total, int) and total == 1 else total * c
-    return total if isinstance(total, int) else tir_op.max(total, 1)
+    return total if isinstance(total, int) else tir_op.maximum(total, 1)
 
 
 def pool1d(data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, pool_type: str, ceil_mode: bool = False,

@@ -34,7 +34,7 @@ def _nearest(i: Any, extent: Any, out: Any, mode: str) -> Any:
 
 
 def _clamped(i: Any, extent: Any) -> Any:
-    return tir_op.max(tir_op.min(i, extent - 1), 0)
+    return tir_op.maximum(tir_op.minimum(i, extent - 1), 0)
 
 
 def _cubic(t: Any, alpha: float) -> list[Any]:

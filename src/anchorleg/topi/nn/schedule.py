@@ -1,0 +1,239 @@
+"""Schedules that are right for every computation, and the parts that faster ones are made of.
+
+A fused kernel is a graph of operations with one or more outputs.  What only moves data is inlined; the *anchor*, the reduction
+whose result the first output takes element by element, is computed in registers, tile by tile, inside the loops of that output;
+every other reduction has loops of its own.
+"""
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ... import te
+from ...ir.expr import IntImm
+from ...ir.visit import post_order
+from ...te import tag
+from ...te.operation import ComputeOp, Operation, PlaceholderOp
+from ...te.schedule import Schedule, Stage
+from ...te.tensor import Tensor
+from ...tir.buffer import ProducerLoad
+from ...tir.expr import Add, IterVar, Mul, Sub, Var
+from .common import dims
+
+MIN_PARALLEL_WORK = 16384  # multiply-adds below which a second thread costs more than it brings
+
+
+def lanes_of(target: Any, dtype: str) -> int:
+    """Elements of ``dtype`` in one vector register of the target's processor."""
+    if target is None or target.kind.name != "llvm":
+        return 4
+    from ...target.cpu import resolve_cpu
+
+    return resolve_cpu(target).lanes(dtype)
+
+
+def operations(outs: Sequence[Tensor]) -> list[Operation]:
+    """Every operation the outputs need, producers first."""
+    from ..utils import operations as found
+
+    return found(outs)
+
+
+def consumers_of(ops: Sequence[Operation]) -> dict[int, list[Operation]]:
+    """Who reads each operation (by ``id``)."""
+    table: dict[int, list[Operation]] = {id(op): [] for op in ops}
+    for op in ops:
+        for t in op.input_tensors:
+            table[id(t.op)].append(op)
+    return table
+
+
+def same_shape(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    """Whether two shapes are known to be equal."""
+    return len(a) == len(b) and all(x is y or (isinstance(x, IntImm) and isinstance(y, IntImm) and x.value == y.value) for x, y in zip(a, b))
+
+
+def find_anchor(final: Operation) -> Operation | None:
+    """The reduction whose result ``final`` takes element by element (itself, or through element-wise operations)."""
+    shape, op = final.output(0).shape, final
+    stack, seen = [op], set()
+    while stack:
+        op = stack.pop()
+        if id(op) in seen or not isinstance(op, ComputeOp) or not same_shape(op.output(0).shape, shape):
+            continue
+        seen.add(id(op))
+        if op.reduce_axis:
+            return op if op.num_outputs == 1 else None
+        if op is final or tag.is_broadcast(op.tag):
+            stack.extend(t.op for t in op.input_tensors)
+    return None
+
+
+def inline_producers(s: Schedule, outs: Sequence[Tensor], keep: Sequence[Operation] = ()) -> list[Operation]:
+    """Inlines what only moves data (not outputs, not padding that a product reads many times); gives the operations left."""
+    ops = [op for op in operations(outs) if not isinstance(op, PlaceholderOp)]
+    readers = consumers_of(operations(outs))
+    left = []
+    for op in ops:
+        is_out = any(op is t.op for t in outs) or any(op is k for k in keep)
+        if not is_out and _inlinable(op, readers[id(op)]):
+            s[op].compute_inline()
+        else:
+            left.append(op)
+    return left
+
+
+def _inlinable(op: Operation, readers: Sequence[Operation]) -> bool:
+    if not isinstance(op, ComputeOp) or op.reduce_axis:
+        return False
+    if op.tag == "const_matrix" or not op.axis:
+        return True
+    if op.tag.endswith(",pad"):
+        return all(not getattr(r, "reduce_axis", ()) or r.tag.startswith("pool_") for r in readers)
+    return tag.is_injective(op.tag)
+
+
+def stride_along(index: Any, var: Var) -> int | None:
+    """How far ``index`` moves when ``var`` grows by one; None when it is no linear function of it."""
+    if index is var:
+        return 1
+    if isinstance(index, (Add, Sub)):
+        a, b = stride_along(index.a, var), stride_along(index.b, var)
+        return None if a is None or b is None else a + b if isinstance(index, Add) else a - b
+    if isinstance(index, Mul) and isinstance(index.b, IntImm):
+        a = stride_along(index.a, var)
+        return None if a is None else a * index.b.value
+    return 0 if not any(n is var for n in post_order(index)) else None
+
+
+def reads_contiguously(op: ComputeOp, var: Var) -> bool:
+    """Whether neighbouring values of ``var`` read neighbouring (or the same) elements of every input."""
+    for node in post_order(op.body):
+        if not isinstance(node, ProducerLoad):
+            continue
+        *outer, last = [stride_along(i, var) for i in node.indices] or [0]
+        if any(s != 0 for s in outer) or last not in (0, 1):
+            return False
+    return True
+
+
+def extent_of(iv: IterVar) -> int | None:
+    """The constant extent of an axis of an operation, or None."""
+    return iv.dom.extent.value if iv.dom is not None and isinstance(iv.dom.extent, IntImm) else None
+
+
+def work_of(op: Operation) -> float:
+    """Elements computed times terms of the reduction; infinite when not constant."""
+    total = 1.0
+    for iv in (*op.axis, *op.reduce_axis):
+        extent = extent_of(iv)
+        total *= float("inf") if extent is None else max(extent, 1)
+    return total
+
+
+def parallelise(s: Schedule, stage: Stage, axes: Sequence[IterVar], work: float) -> IterVar | None:
+    """Shares the fused ``axes`` (outermost, in order) among threads when there is enough to do; gives the fused axis."""
+    if not axes:
+        return None
+    fused = stage.fuse(*axes) if len(axes) > 1 else axes[0]
+    if work >= MIN_PARALLEL_WORK:
+        stage.parallel(fused)
+    return fused
+
+
+def tile_extent(extent: int | None, lanes: int, most: int) -> int:
+    """The widest tile of at most ``most`` vectors that divides ``extent``; one vector, with a remainder, when none does; 0 for scalars."""
+    if extent is None or extent < lanes:
+        return 0
+    for count in range(most, 0, -1):
+        if extent % (count * lanes) == 0:
+            return count * lanes
+    return lanes
+
+
+def schedule_injective_stage(s: Schedule, op: Operation, lanes: int) -> None:
+    """Loops of an operation that only moves data: outer axes among threads, the innermost as vectors."""
+    stage = s[op]
+    axes = list(op.axis)
+    if not axes or not isinstance(op, ComputeOp):
+        return
+    last = axes[-1]
+    if tile_extent(extent_of(last), lanes, 1):
+        outer, inner = stage.split(last, factor=lanes)
+        stage.vectorize(inner)
+        axes[-1] = outer
+    else:
+        axes = axes[:-1] or axes
+    parallelise(s, stage, axes, work_of(op))
+
+
+def schedule_reduction_stage(s: Schedule, op: Operation, lanes: int) -> None:
+    """Loops of a reduction on its own: outer axes among threads; where neighbours read neighbours, vectors of results."""
+    stage, axes = s[op], list(op.axis)
+    if not axes:
+        return
+    last = axes[-1]
+    if tile_extent(extent_of(last), lanes, 1) and reads_contiguously(op, last.var):
+        outer, inner = stage.split(last, factor=lanes)
+        stage.reorder(outer, *op.reduce_axis, inner)
+        stage.vectorize(inner)
+        axes[-1] = outer
+    parallelise(s, stage, axes, work_of(op))
+
+
+def accumulate_locally(s: Schedule, anchor: Operation, final: Operation) -> Tensor:
+    """Puts the anchor's sums into registers; gives the tensor to attach to the output's loops."""
+    if anchor is final:
+        return s.cache_write(anchor.output(0), "local")
+    s[anchor].set_scope("local")
+    return anchor.output(0)
+
+
+def schedule_anchor(s: Schedule, anchor: Operation, final: Operation, lanes: int) -> None:
+    """Computes the anchor in tiles of a few vectors, inside the loops of the output."""
+    last_axis = anchor.axis[-1]
+    contiguous = reads_contiguously(anchor, last_axis.var)
+    tile = tile_extent(extent_of(last_axis), lanes, 4) if contiguous else 0
+    local = accumulate_locally(s, anchor, final)
+    stage, axes = s[final], list(final.axis)
+    if tile:
+        xo, xi = stage.split(axes[-1], factor=tile)
+        _vectors(stage, xi, tile, lanes)
+        at, outer = xo, axes[:-1]
+    else:
+        at, outer = axes[-1], axes[:-1]
+    fused = parallelise(s, stage, outer, work_of(anchor))
+    if fused is None and work_of(anchor) >= MIN_PARALLEL_WORK:
+        stage.parallel(at)
+    inner = s[local]
+    inner.compute_at(stage, at)
+    ins = list(local.op.axis)
+    if tile:
+        vo, vi = inner.split(ins[-1], factor=lanes)
+        inner.reorder(*local.op.reduce_axis, *ins[:-1], vo, vi)
+        inner.unroll(vo)
+        inner.vectorize(vi)
+
+
+def _vectors(stage: Stage, axis: IterVar, extent: int, lanes: int) -> None:
+    outer, inner = stage.split(axis, factor=lanes)
+    stage.unroll(outer)
+    stage.vectorize(inner)
+
+
+def schedule_default(outs: Any, target: Any = None) -> Schedule:
+    """A schedule for any fused computation on the processor."""
+    outs = list(outs) if isinstance(outs, (list, tuple)) else [outs]
+    s = te.create_schedule([t.op for t in outs])
+    final = outs[0].op
+    anchor = find_anchor(final) if len(outs) == 1 and final.axis else None
+    for op in inline_producers(s, outs):
+        lanes = lanes_of(target, op.output(0).dtype)
+        if op is anchor:
+            continue
+        if op is final and anchor is not None:
+            schedule_anchor(s, anchor, final, lanes)
+        elif op.reduce_axis:
+            schedule_reduction_stage(s, op, lanes)
+        else:
+            schedule_injective_stage(s, op, lanes)
+    return s
