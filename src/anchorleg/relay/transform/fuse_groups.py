@@ -114,8 +114,9 @@ class Groups:
             return
         self.parent[child] = parent
         self.size[parent] += self.size[child]
-        self.has_anchor[parent] = self.has_anchor[parent] or self.has_anchor[child]
-        self.pattern[parent] = max(self.pattern[child], self.pattern[parent])
+        if self.has_anchor[child]:
+            self.has_anchor[parent] = True
+            self.pattern[parent] = max(self.pattern[child], self.pattern[parent])
 
 
 class _Partitioner:

@@ -1,0 +1,49 @@
+"""FoldConstant."""
+from __future__ import annotations
+
+import numpy as np
+
+from anchorleg import relay
+from anchorleg.relay.transform import FoldConstant
+
+from .passes import apply, check, count, of, unchanged, values
+
+
+def test_operators_of_constants_are_evaluated() -> None:
+    check("FoldConstant", "def @main(%x: Tensor[(2), float32]) { add(%x, multiply(2f, 3f)) }",
+          "def @main(%x: Tensor[(2), float32]) { add(%x, 6f) }")
+
+
+def test_what_depends_on_inputs_stays() -> None:
+    unchanged("FoldConstant", "def @main(%x: Tensor[(2), float32]) { add(multiply(%x, 2f), 3f) }")
+
+
+def test_shape_of_a_known_shape_needs_no_value() -> None:
+    mod = apply("FoldConstant", of(relay.shape_of(relay.var("x", shape=(2, 3)))))
+    assert list(mod["main"].body.data.numpy()) == [2, 3]
+
+
+def test_a_tuple_field_is_taken_out() -> None:
+    check("FoldConstant", "def @main(%x: Tensor[(2), float32]) { (%x, 1f).1 }", "def @main(%x: Tensor[(2), float32]) { 1f }")
+
+
+def test_a_constant_condition_chooses_its_branch() -> None:
+    check("FoldConstant", "def @main(%x: Tensor[(2), float32]) { if (True) { %x } else { tanh(%x) } }",
+          "def @main(%x: Tensor[(2), float32]) { %x }")
+
+
+def test_a_large_tensor_is_not_made_of_nothing() -> None:
+    big = relay.broadcast_to(relay.const(1.0), (2048, 2048))
+    assert count(apply("FoldConstant", of(relay.add(relay.var("x", shape=(2048, 2048)), big))), "broadcast_to") == 1
+
+
+def test_nan_folds_to_nan() -> None:
+    mod = apply(FoldConstant(), of(relay.tanh(relay.const(np.float32("nan")))))
+    assert np.isnan(values(mod)[0])
+
+
+def test_multiple_results_fold_to_a_tuple() -> None:
+    parts = relay.split(relay.const(np.arange(4, dtype="float32")), 2)
+    mod = apply("FoldConstant", of(relay.add(parts[0], parts[1])))
+    assert isinstance(mod["main"].body, relay.Constant)
+    np.testing.assert_array_equal(values(mod)[0], [2, 4])
