@@ -91,6 +91,10 @@ def arg_reduce_rel(args: tuple[Type, ...], attrs: ArgReduceAttrs, ctx: Any) -> T
     return TensorType(dims, "int64" if isinstance(count, int) and count > 2**31 else "int32")
 
 
+def _disagree(got: Sequence[Any], want: Sequence[Any]) -> bool:
+    return next((True for a, b in zip(got, want) if not dims_agree(a, b)), False)
+
+
 def variance_rel(args: tuple[Type, ...], attrs: VarianceAttrs, ctx: Any) -> Type | None:
     """As a reduction; the mean has the input's rank, with length 1 along the reduced axes."""
     both = tensors(args, ("the input", "the mean"))
@@ -99,7 +103,7 @@ def variance_rel(args: tuple[Type, ...], attrs: VarianceAttrs, ctx: Any) -> Type
     data, mean = both
     axes = reduced_axes(len(data.dims), attrs)
     want = reduced_dims(data.dims, axes, True)
-    if len(mean.dims) != len(want) or mean.dtype != data.dtype or not all(dims_agree(a, b) for a, b in zip(mean.dims, want)):
+    if len(mean.dims) != len(want) or mean.dtype != data.dtype or _disagree(mean.dims, want):
         raise TypeMismatchError(f"the mean is expected to be a {data.dtype} tensor of shape {show_dims(want)}, got {show(mean)}")
     return TensorType(reduced_dims(data.dims, axes, attrs.keepdims), data.dtype)
 
