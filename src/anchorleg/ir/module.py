@@ -179,6 +179,12 @@ class IRModule(Node):
         mod[func.get_attr("global_symbol", "main")] = func
         return mod
 
+    def import_from_std(self, file_to_import: str) -> None:
+        """Adds a library of the graph language (``"prelude.rly"``, ``"nat.rly"``, ``"gradient.rly"``, ``"core.rly"``), in place."""
+        if not _LIBRARIES:
+            raise ArgumentError("import anchorleg.relay before import_from_std")
+        _LIBRARIES[-1](self, file_to_import)
+
     def script(self, *args: Any, **kwargs: Any) -> str:
         """The module as text."""
         return self.astext(*args, **kwargs)
@@ -191,6 +197,14 @@ class IRModule(Node):
 
 
 _WRAPPERS: list[Callable[[Any], BaseFunc]] = []
+
+
+_LIBRARIES: list[Callable[[IRModule, str], None]] = []
+
+
+def register_library(loader: Callable[[IRModule, str], None]) -> None:
+    """Sets how a library is added to a module (the graph language provides this)."""
+    _LIBRARIES.append(loader)
 
 
 def register_expr_wrapper(wrapper: Callable[[Any], BaseFunc]) -> None:

@@ -9,6 +9,7 @@ from typing import Any as _Any
 
 from ..ir.expr import Any, GlobalVar
 from ..ir.expr import RelayExpr as Expr
+from ..ir.module import register_library as _register_library
 from ..ir.span import SequentialSpan, SourceName, Span
 from ..ir.type import (FuncType, GlobalTypeVar, IncompleteType, RefType, TensorType, TupleType, Type, TypeCall, TypeConstraint, TypeKind,
                        TypeRelation, TypeVar)
@@ -33,6 +34,13 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     "ScopeBuilder": ("scope_builder", "ScopeBuilder"), "Prelude": ("prelude", "Prelude"),
     "save_param_dict": ("param_dict", "save_param_dict"), "load_param_dict": ("param_dict", "load_param_dict"),
 }
+
+
+def _import_from_std(mod: _Any, name: str) -> None:
+    importlib.import_module(f"{__name__}.std").import_from_std(mod, name)
+
+
+_register_library(_import_from_std)
 
 
 def __getattr__(name: str) -> _Any:
