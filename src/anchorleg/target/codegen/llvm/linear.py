@@ -1,0 +1,81 @@
+"""Index arithmetic kept symbolic: a constant plus multiples of SSA values.
+
+Inside an unrolled loop most indices differ only by a constant.  Kept in this form, they share one base address and differ in
+the displacement of the instruction.  All arithmetic is modulo 2**64, so the rearranging is exact.
+"""
+from __future__ import annotations
+
+from typing import Mapping
+
+_WRAP = 1 << 64
+Range = "tuple[int | None, int | None]"
+
+
+def _signed(value: int) -> int:
+    value %= _WRAP
+    return value - _WRAP if value >> 63 else value
+
+
+class Lin:
+    """``const + Σ coefficient · value``; ``terms`` is a tuple of (value name, coefficient) sorted by name."""
+
+    __slots__ = ("const", "terms")
+
+    def __init__(self, const: int, terms: tuple[tuple[str, int], ...] = ()) -> None:
+        self.const, self.terms = const, terms
+
+    @property
+    def is_const(self) -> bool:
+        """Whether no value takes part."""
+        return not self.terms
+
+    def add(self, other: Lin, scale: int = 1) -> Lin:
+        """self + scale · other."""
+        const = _signed(self.const + scale * other.const)
+        if not other.terms:
+            return Lin(const, self.terms)
+        if not self.terms and scale == 1:
+            return Lin(const, other.terms)
+        table = dict(self.terms)
+        for name, coefficient in other.terms:
+            table[name] = _signed(table.get(name, 0) + scale * coefficient)
+        return Lin(const, tuple(sorted((n, c) for n, c in table.items() if c)))
+
+    def scaled(self, factor: int) -> Lin:
+        """factor · self."""
+        if factor == 0:
+            return Lin(0)
+        return Lin(_signed(self.const * factor), tuple((n, _signed(c * factor)) for n, c in self.terms))
+
+    def __repr__(self) -> str:
+        return f"Lin({self.const}, {self.terms})"
+
+
+class VLin:
+    """The vector ``base + lane · stride``."""
+
+    __slots__ = ("base", "stride", "lanes")
+
+    def __init__(self, base: Lin, stride: int, lanes: int) -> None:
+        self.base, self.stride, self.lanes = base, stride, lanes
+
+
+def lin_range(x: Lin, ranges: Mapping[str, tuple[int | None, int | None]]) -> tuple[int | None, int | None]:
+    """Inclusive bounds of ``x`` from those of its values; None where unbounded."""
+    low: int | None = x.const
+    high: int | None = x.const
+    for name, coefficient in x.terms:
+        lo, hi = ranges.get(name, (None, None))
+        if coefficient < 0:
+            lo, hi = hi, lo
+        low = None if low is None or lo is None else low + coefficient * lo
+        high = None if high is None or hi is None else high + coefficient * hi
+    return low, high
+
+
+def split_by(x: Lin, divisor: int) -> tuple[Lin, Lin]:
+    """(q, r) with x = divisor·q + r, where r holds what is not a multiple of the divisor."""
+    const_q, const_r = divmod(x.const, divisor)
+    whole = tuple((n, c // divisor) for n, c in x.terms if c % divisor == 0)
+    rest = tuple((n, c) for n, c in x.terms if c % divisor)
+    return Lin(const_q, whole), Lin(const_r, rest)
