@@ -1,7 +1,6 @@
 """The standard library: every function is well typed and does what its name says."""
 import pytest
 
-import anchorleg.relay.op  # noqa: F401  (the library's functions call operators)
 from anchorleg import ir, relay
 from anchorleg.relay.prelude import Prelude, StaticTensorArrayOps, get_tensor_array_shape
 from anchorleg.relay.transform.infer_type import InferType

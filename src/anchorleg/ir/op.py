@@ -60,6 +60,8 @@ class Op(RelayExpr):
     def get(op_name: str) -> Op:
         """The operator of that name; UnsupportedOpError (with near names) when there is none."""
         found = _REGISTRY.get(op_name)
+        if found is None and _load_operators():
+            found = _REGISTRY.get(op_name)
         if found is None:
             import difflib
 
@@ -70,6 +72,7 @@ class Op(RelayExpr):
     @staticmethod
     def list_op_names() -> list[str]:
         """All operator names, sorted."""
+        _load_operators()
         return sorted(_REGISTRY)
 
     def get_attr(self, attr_name: str, default: Any = None) -> Any:
@@ -123,6 +126,23 @@ class Op(RelayExpr):
 
 _REGISTRY: dict[str, Op] = {}
 _RELATIONS: dict[str, Relation] = {}
+
+
+_LIBRARIES: list[Callable[[], Any]] = []
+
+
+def register_operator_library(load: Callable[[], Any]) -> None:
+    """Sets what to call, once, when an operator is asked for that is not registered yet."""
+    _LIBRARIES.append(load)
+
+
+def _load_operators() -> bool:
+    """Loads the libraries not loaded yet; whether there were any."""
+    waiting = _LIBRARIES[:]
+    _LIBRARIES.clear()
+    for load in waiting:
+        load()
+    return bool(waiting)
 
 
 def register_op(op_name: str, describe: str = "") -> Op:

@@ -10,6 +10,7 @@ from typing import Any as _Any
 from ..ir.expr import Any, GlobalVar
 from ..ir.expr import RelayExpr as Expr
 from ..ir.module import register_library as _register_library
+from ..ir.op import register_operator_library as _register_operator_library
 from ..ir.span import SequentialSpan, SourceName, Span
 from ..ir.type import (FuncType, GlobalTypeVar, IncompleteType, RefType, TensorType, TupleType, Type, TypeCall, TypeConstraint, TypeKind,
                        TypeRelation, TypeVar)
@@ -41,6 +42,7 @@ def _import_from_std(mod: _Any, name: str) -> None:
 
 
 _register_library(_import_from_std)
+_register_operator_library(lambda: importlib.import_module(f"{__name__}.op"))
 
 
 def __getattr__(name: str) -> _Any:
