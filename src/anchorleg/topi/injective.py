@@ -17,7 +17,6 @@ from .utils import as_list, static_int
 from .vector import lanes_for, power_of_two_at_most, worth_sharing
 
 MIN_VECTOR = 4  # shorter innermost loops are not worth a vector
-UNROLL_ROWS = 4
 
 
 def inline_producers(sch: Schedule) -> None:
@@ -91,7 +90,7 @@ def vectorize(stage: Stage, axis: Any, length: int | None, lanes: int) -> Any:
     """Cuts a loop into vectors; gives the loop over vectors, or None where it is too short for any."""
     if length is not None:
         lanes = min(lanes, power_of_two_at_most(length))
-    if lanes < MIN_VECTOR and (length is None or lanes != length):
+    if lanes == 1 or lanes < MIN_VECTOR and lanes != length:
         return None
     steps, vector = stage.split(axis, factor=lanes)
     stage.vectorize(vector)

@@ -84,9 +84,8 @@ def _cost(access: Access, op: ComputeOp) -> int:
     return access.cost(op) + len(op.body)
 
 
-def _share(stage: Stage, axis: Any, rows: int | None, per_row: int | None, cost: int) -> None:
-    total = None if rows is None or per_row is None else rows * per_row
-    if rows != 1 and worth_sharing(total, cost):
+def _share(stage: Stage, axis: Any, elements: int | None, cost: int) -> None:
+    if worth_sharing(elements, cost):
         stage.parallel(axis)
 
 
@@ -98,21 +97,36 @@ def _across_memory(stage: Stage, home: Stage, access: Access) -> None:
         stage.compute_at(home, home.fuse())
         return
     *outer, last = axes
-    length, rows = static_int(last.dom.extent), extent(outer)
-    lanes = lanes_at(access, op)
-    block = lanes * CHAINS if length is None else min(lanes * CHAINS, power_of_two_at_most(length))
+    length, lanes = static_int(last.dom.extent), lanes_at(access, op)
+    block = _block(length, lanes)
     steps, inner = home.split(last, factor=block)
-    if block > 1:
-        home.vectorize(inner)
-    shared = home.fuse(*outer, steps)
-    stage.compute_at(home, shared)
+    exact = length is not None and length % block == 0
+    shared = home.fuse(*outer, *([steps] if exact or not outer else []))
+    stage.compute_at(home, shared if exact or not outer else steps)
     own = list(op.axis)
     stage.reorder(*own[:-1], *op.reduce_axis, own[-1])
     if block > 1:
+        home.vectorize(inner)
         stage.vectorize(own[-1])
-    count = None if rows is None or length is None else rows * -(-length // block)
-    reduced = extent(op.reduce_axis)
-    _share(home, shared, count, None if reduced is None else reduced * block, _cost(access, op))
+    if _iterations(outer, length, block, exact) != 1:
+        _share(home, shared, extent([*axes, *op.reduce_axis]), _cost(access, op))
+
+
+def _iterations(outer: Any, length: int | None, block: int, exact: bool) -> int | None:
+    """How often the shared loop runs; None when that is not known."""
+    rows = extent(outer)
+    if outer and not exact:
+        return rows
+    return None if rows is None or length is None else rows * -(-length // block)
+
+
+def _block(length: int | None, lanes: int) -> int:
+    """How many neighbouring results are accumulated at once: several vectors, preferably without a rest."""
+    if length is None:
+        return lanes
+    candidates = [w for w in (lanes * CHAINS, lanes * 2, lanes) if w <= length]
+    whole = next((w for w in candidates if length % w == 0), 0)
+    return whole or (candidates[0] if candidates else power_of_two_at_most(length))
 
 
 # -- elements next to one another are reduced together ---------------------------------------------
@@ -120,7 +134,8 @@ def _across_memory(stage: Stage, home: Stage, access: Access) -> None:
 def _along_memory(sch: Schedule, stage: Stage, home: Stage, access: Access) -> None:
     shared = home.fuse(*home.op.axis)
     stage.compute_at(home, shared)
-    _share(home, shared, extent(home.op.axis), extent(stage.op.reduce_axis), _cost(access, stage.op))
+    if extent(home.op.axis) != 1:
+        _share(home, shared, extent([*home.op.axis, *stage.op.reduce_axis]), _cost(access, stage.op))
     vectorize_inner_reduction(sch, stage, access)
 
 
