@@ -34,6 +34,10 @@ class ArtifactError(AnchorlegError, RuntimeError):
     """A file of ours that is damaged, of another version or for another machine."""
 
 
+class OutOfBoundsError(AnchorlegError, IndexError):
+    """An access outside of a buffer, met while interpreting a loop program."""
+
+
 class BuildError(AnchorlegError, RuntimeError):
     """Compilation of a kernel or a module failed."""
 
