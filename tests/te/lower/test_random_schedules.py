@@ -23,7 +23,7 @@ def check(func: object, g: Graph, seed: int) -> None:
     np.testing.assert_allclose(out, g.meaning(*arrays), rtol=1e-4, atol=1e-4)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 2**32), make=st.sampled_from(GRAPHS))
 def test_random_schedule_computes_the_graph(seed: int, make: object) -> None:
     rnd = random.Random(seed)
