@@ -36,24 +36,28 @@ def dense(data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: s
     return matmul(data, weight, bias, out_dtype, False, True, "T_dense", "dense")
 
 
-def dense_pack(data: Tensor, weight: Tensor, out_dtype: str | None = None) -> Tensor:
-    """``data`` (m, in) times a weight packed as (units / n, in, n): (m, units)."""
-    m, inner = dims(data)
+def dense_pack(data: Tensor, weight: Tensor, out_dtype: str | None = None, units: int | None = None) -> Tensor:
+    """``data`` (…, in) times a weight packed as (ceil(units / n), in, n): (…, units).
+
+    ``units`` defaults to all the weight holds; with fewer, what fills up the last block is left out.
+    """
+    *lead, inner = dims(data)
     chunks, _, block = dims(weight)
     acc = out_dtype or data.dtype
     k = te.reduce_axis((0, inner), name="k")
-    return te.compute((m, chunks * block), lambda y, x: te.sum(
-        data(y, k).astype(acc) * weight(x // block, k, x % block).astype(acc), axis=k), name="T_dense_pack", tag="dense_pack")
+    return te.compute((*lead, chunks * block if units is None else units), lambda *i: te.sum(
+        data(*i[:-1], k).astype(acc) * weight(i[-1] // block, k, i[-1] % block).astype(acc), axis=k), name="T_dense_pack", tag="dense_pack")
 
 
-def dense_pack4(data: Tensor, weight: Tensor, out_dtype: str | None = None) -> Tensor:
+def dense_pack4(data: Tensor, weight: Tensor, out_dtype: str | None = None, units: int | None = None) -> Tensor:
     """:func:`dense_pack` for weights packed twice: (units / n, in / c, n, c)."""
-    m, inner = dims(data)
+    *lead, inner = dims(data)
     chunks, _, block, step = dims(weight)
     acc = out_dtype or data.dtype
     k = te.reduce_axis((0, inner), name="k")
-    return te.compute((m, chunks * block), lambda y, x: te.sum(
-        data(y, k).astype(acc) * weight(x // block, k // step, x % block, k % step).astype(acc), axis=k), name="T_dense_pack", tag="dense_pack4")
+    return te.compute((*lead, chunks * block if units is None else units), lambda *i: te.sum(
+        data(*i[:-1], k).astype(acc) * weight(i[-1] // block, k // step, i[-1] % block, k % step).astype(acc), axis=k),
+        name="T_dense_pack", tag="dense_pack4")
 
 
 def batch_matmul(tensor_a: Tensor, tensor_b: Tensor, oshape: Any = None, out_dtype: str | None = None, transpose_a: bool = False,

@@ -56,7 +56,7 @@ def deformable_conv2d(data: Tensor, offset: Tensor, kernel: Tensor, strides: Any
         at = [tir_op.cast(base, data.dtype) + s for base, s in ((y * sh - pads[0][0] + p * dh, shift[0]), (x * sw - pads[1][0] + q * dw, shift[1]))]
         return _bilinear(lambda yy, xx: data(*to_data.backward_index([i, ch, yy, xx])), at[0], at[1], h, w, data.dtype)
 
-    cols = te.compute((n, c, kh, kw, oh, ow), sample, name="data_deform", tag=tag.INJECTIVE)
+    cols = te.compute((n, c, kh, kw, oh, ow), sample, name="data_deform")
     rc, ry, rx = te.reduce_axis((0, per_group), "rc"), te.reduce_axis((0, kh), "ry"), te.reduce_axis((0, kw), "rx")
     acc = out_dtype or data.dtype
 

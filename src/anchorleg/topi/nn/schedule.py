@@ -150,20 +150,19 @@ def tile_extent(extent: int | None, lanes: int, most: int) -> int:
     return lanes
 
 
-def schedule_injective_stage(s: Schedule, op: Operation, lanes: int) -> None:
-    """Loops of an operation that only moves data: outer axes among threads, the innermost as vectors."""
-    stage = s[op]
-    axes = list(op.axis)
-    if not axes or not isinstance(op, ComputeOp):
+def schedule_other(s: Schedule, op: Operation, target: Any) -> None:
+    """Loops of an operation that is computed as a whole."""
+    from ..injective import access_of, schedule_loops
+    from ..reduction_schedule import schedule_reduction
+
+    if not isinstance(op, ComputeOp) or not op.axis or s[op].relations:
         return
-    last = axes[-1]
-    if tile_extent(extent_of(last), lanes, 1):
-        outer, inner = stage.split(last, factor=lanes)
-        stage.vectorize(inner)
-        axes[-1] = outer
+    if not op.reduce_axis:
+        schedule_loops(s[op], access_of(s))
+    elif op.num_outputs == 1 and not s[op].is_output:
+        schedule_reduction(s, s[op])
     else:
-        axes = axes[:-1] or axes
-    parallelise(s, stage, axes, work_of(op))
+        schedule_reduction_stage(s, op, lanes_of(target, op.output(0).dtype))
 
 
 def schedule_reduction_stage(s: Schedule, op: Operation, lanes: int) -> None:
@@ -227,13 +226,10 @@ def schedule_default(outs: Any, target: Any = None) -> Schedule:
     final = outs[0].op
     anchor = find_anchor(final) if len(outs) == 1 and final.axis else None
     for op in inline_producers(s, outs):
-        lanes = lanes_of(target, op.output(0).dtype)
-        if op is anchor:
+        if op is anchor and op is not final:
             continue
         if op is final and anchor is not None:
-            schedule_anchor(s, anchor, final, lanes)
-        elif op.reduce_axis:
-            schedule_reduction_stage(s, op, lanes)
+            schedule_anchor(s, anchor, final, lanes_of(target, op.output(0).dtype))
         else:
-            schedule_injective_stage(s, op, lanes)
+            schedule_other(s, op, target)
     return s

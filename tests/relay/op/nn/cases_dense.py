@@ -20,6 +20,8 @@ CASES = [
          lambda a, b: a.astype("int32") @ b.astype("int32").T),
     Case("dense_float64", lambda a, b: nn.dense(a, b), [rand(3, 7, dtype="float64"), rand(5, 7, dtype="float64")], lambda a, b: a @ b.T, 1e-12),
     Case("dense_pack", lambda a, b: nn.contrib_dense_pack(a, b, "NC16n", 32), [rand(5, 12), convert_layout(_W, "NC", "NC16n")], lambda a, b: a @ _W.T),
+    Case("dense_pack_partial_block", lambda a, b: nn.contrib_dense_pack(a, b, "NC16n", 27), [rand(7, 12), convert_layout(_W[:27], "NC", "NC16n")], lambda a, b: a @ _W[:27].T),
+    Case("dense_pack_3d", lambda a, b: nn.contrib_dense_pack(a, b, "NC16n"), [rand(2, 5, 12), convert_layout(_W, "NC", "NC16n")], lambda a, b: a @ _W.T),
     Case("dense_pack_one_row", lambda a, b: nn.contrib_dense_pack(a, b, "NC8n", 32), [rand(1, 12), convert_layout(_W, "NC", "NC8n")], lambda a, b: a @ _W.T),
     Case("matmul", lambda a, b: nn.matmul(a, b), [rand(3, 7), rand(7, 5)], lambda a, b: a @ b),
     Case("matmul_ta", lambda a, b: nn.matmul(a, b, transpose_a=True), [rand(7, 3), rand(7, 5)], lambda a, b: a.T @ b),

@@ -113,24 +113,32 @@ def _pack_relation(args: tuple[Type, ...], attrs: Any, ctx: Any) -> Type | None:
     data, weight = tensor(args[0], f"{op}, data"), tensor(args[1], f"{op}, weight")
     if data is None or weight is None:
         return None
-    check_rank(op, data, 2)
+    if not data.dims or len(weight.dims) not in (3, 4):
+        raise TypeMismatchError(f"{op}: expected data of rank 1 or more and weight of rank 3 or 4, got shapes {shown(data.dims)} and {shown(weight.dims)}")
+    packed, inner = _packed_extents(attrs, weight.dims)
+    if known(inner, data.dims[-1]) and inner != data.dims[-1]:
+        raise TypeMismatchError(f"{op}: data of shape {shown(data.dims)} and a weight of {inner} inputs do not fit")
+    units = packed if attrs.units is None else attrs.units
+    block = weight.dims[2]
+    if known(units, packed, block) and not packed - block < units <= packed:
+        raise TypeMismatchError(f"{op}: a weight of {packed} columns in blocks of {block} cannot hold {units} units")
+    return TensorType((*data.dims[:-1], units), attrs.out_dtype or data.dtype)
+
+
+def _packed_extents(attrs: Any, dims: Any) -> tuple[Any, Any]:
+    """(columns, rows) of a packed weight, the filling of the last block included."""
     packed = layout(attrs.weight_layout)
-    if packed.convertible(layout("NC")) and len(weight.dims) == len(packed):
-        units, inner = BijectiveLayout(packed, "NC").forward_shape(weight.dims)
-        if known(inner, data.dims[1]) and inner != data.dims[1]:
-            raise TypeMismatchError(f"{op}: data of shape {shown(data.dims)} and a weight of {inner} inputs do not fit")
-    elif len(weight.dims) in (3, 4):
-        units = mul(weight.dims[0], weight.dims[2])
-    else:
-        raise TypeMismatchError(f"{op}: expected weight of rank 3 or 4, got shape {shown(weight.dims)}")
-    return TensorType((data.dims[0], units), attrs.out_dtype or data.dtype)
+    if packed.convertible(layout("NC")) and len(dims) == len(packed):
+        return tuple(BijectiveLayout(packed, "NC").forward_shape(dims))  # type: ignore[return-value]
+    return mul(dims[0], dims[2]), dims[1] if len(dims) == 3 else mul(dims[1], dims[3])
 
 
 def _pack_numpy(attrs: Any, args: list[np.ndarray], out_type: TensorType) -> np.ndarray:
     name = attrs.weight_layout
     if len(layout(name)) != args[1].ndim:
         name = f"NC{args[1].shape[2]}n" + (f"{args[1].shape[3]}c" if args[1].ndim == 4 else "")
-    return product(args[0], convert_layout(args[1], name, "NC").T, out_type.dtype)
+    weight = convert_layout(args[1], name, "NC")
+    return product(args[0], weight[:out_type.concrete_shape[-1]].T, out_type.dtype)
 
 
 declare("nn.contrib_dense_pack", inputs=("data", "weight"), attrs=DensePackAttrs, relation=_pack_relation,

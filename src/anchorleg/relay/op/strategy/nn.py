@@ -76,7 +76,7 @@ def _winograd(attrs: Any, ins: Sequence[Any], out: Any) -> Any:
 
 
 def _dense_pack(attrs: Any, ins: Sequence[Any], out: Any) -> Any:
-    return (nn.dense_pack if ins[1].ndim == 3 else nn.dense_pack4)(ins[0], ins[1], out.dtype)
+    return (nn.dense_pack if ins[1].ndim == 3 else nn.dense_pack4)(ins[0], ins[1], out.dtype, out.dims[-1])
 
 
 def _pool(kind: str, rank: int) -> Compute:

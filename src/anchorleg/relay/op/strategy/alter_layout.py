@@ -1,0 +1,93 @@
+"""Which layouts convolutions and products want on a processor: channels packed by vector, weights packed to match.
+
+Channels are packed by the widest block that divides them, one vector at most, so that the layouts of neighbouring operators agree.
+"""
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from ....ir.op import Op
+from ....target.target import Target
+from ....topi.nn.common import dims
+from ....topi.nn.schedule import lanes_of
+from ...expr import Call, Constant
+from ..nn.dense import DensePackAttrs
+from ..op import register_alter_op_layout
+
+PACKED_COLUMNS = 4  # vectors of columns in one block of a packed weight
+MANY_ROWS = 16  # rows from which packing a weight at run time pays
+
+
+def channel_block(channels: int, lanes: int) -> int:
+    """By how many channels to pack: a vector, or the widest power of two that divides; few channels stay together."""
+    block = lanes
+    while block > 1 and channels % block:
+        block //= 2
+    return channels if block < 4 and channels <= lanes else block
+
+
+def _for_processor() -> Any:
+    target = Target.current(allow_none=True)
+    return target if target is not None and "cpu" in target.keys else None
+
+
+def alter_conv2d(attrs: Any, inputs: Sequence[Any], tinfos: Sequence[Any], out_type: Any) -> Any:
+    """``nn.conv2d`` over floats in NCHW or NHWC as a convolution over packed channels; None where it is left alone."""
+    target = _for_processor()
+    data, weight = tinfos[0], tinfos[1]
+    if target is None or data.dtype != "float32" or weight.dtype != "float32" or out_type.dtype != "float32":
+        return None
+    if attrs.data_layout not in ("NCHW", "NHWC") or attrs.out_layout not in ("", attrs.data_layout) or "G" in attrs.kernel_layout:
+        return None
+    if sorted(attrs.kernel_layout) != sorted("OIHW"):
+        return None
+    channels, outputs = dims(data)[attrs.data_layout.index("C")], out_type.dims[attrs.data_layout.index("C")]
+    rows = dict(zip(attrs.kernel_layout, dims(weight)))
+    lanes = lanes_of(target, "float32")
+    if attrs.groups == channels == rows["O"] and attrs.groups > 1:
+        return _depthwise(attrs, inputs, channels, outputs, rows, lanes)
+    per_in, per_out = channels // attrs.groups, outputs // attrs.groups
+    ic, oc = channel_block(per_in, lanes), channel_block(per_out, lanes)
+    if oc < 4 or (attrs.groups > 1 and ic < 4):
+        return None
+    changes = _spelled_out(attrs, rows, outputs, data_layout=f"NCHW{ic}c", kernel_layout=f"OIHW{ic}i{oc}o", out_layout=f"NCHW{oc}c")
+    return Call(Op.get("nn.contrib_conv2d_NCHWc"), inputs, changes)
+
+
+def _spelled_out(attrs: Any, rows: dict[str, int], outputs: int, **layouts: str) -> Any:
+    return attrs.replace(channels=outputs, kernel_size=(rows["H"], rows["W"]), **layouts)
+
+
+def _depthwise(attrs: Any, inputs: Sequence[Any], channels: int, outputs: int, rows: dict[str, int], lanes: int) -> Any:
+    block = channel_block(channels, lanes)
+    if outputs != channels or block < 4:
+        return None
+    changes = _spelled_out(attrs, rows, outputs, data_layout=f"NCHW{block}c", kernel_layout=f"OIHW1i{block}o", out_layout=f"NCHW{block}c")
+    return Call(Op.get("nn.contrib_depthwise_conv2d_NCHWc"), inputs, changes)
+
+
+def alter_dense(attrs: Any, inputs: Sequence[Any], tinfos: Sequence[Any], out_type: Any) -> Any:
+    """``nn.dense`` over floats as a product with a weight packed in blocks of columns."""
+    target = _for_processor()
+    if target is None or any(t.dtype != "float32" for t in tinfos) or out_type.dtype != "float32" or not tinfos[0].ndim:
+        return None
+    units, inner = dims(tinfos[1])
+    rows = 1
+    for d in dims(tinfos[0])[:-1]:
+        rows *= d
+    if not units or not inner or not rows or (not isinstance(inputs[1], Constant) and rows < MANY_ROWS):
+        return None
+    block = column_block(units, lanes_of(target, "float32"))
+    attrs = DensePackAttrs(units=units, out_dtype=attrs.out_dtype, weight_layout=f"NC{block}n")
+    return Call(Op.get("nn.contrib_dense_pack"), inputs, attrs)
+
+
+def column_block(units: int, lanes: int) -> int:
+    """Columns per block of a packed weight: the widest that leaves at most a sixteenth unused, else the one that leaves least."""
+    candidates = [n * lanes for n in range(PACKED_COLUMNS, 0, -1)]
+    waste = {b: -(-units // b) * b - units for b in candidates}
+    return next((b for b in candidates if waste[b] * 16 <= units), min(candidates, key=lambda b: (waste[b], -b)))
+
+
+register_alter_op_layout("nn.conv2d", alter_conv2d)
+register_alter_op_layout("nn.dense", alter_dense)

@@ -1,0 +1,88 @@
+"""Implementations of the neural network operators for processors: packed convolutions, tiled products, row-wise normalisations."""
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+from ....tir.data_layout import Layout
+from ....topi import nn
+from ....topi.nn.conv2d_cpu import schedule_conv2d_NCHWc, schedule_depthwise_conv2d_NCHWc
+from ....topi.nn.dense_cpu import batch_matmul_cpu, schedule_product
+from ....topi.nn.rows_cpu import schedule_rows
+from ..op import OpStrategy
+from .nn import DEFAULT_LEVEL, GENERAL, STRATEGIES, wrap_compute, wrap_schedule
+
+CPU_LEVEL = 15
+Applies = Callable[[Any, Sequence[Any]], bool]
+
+
+def add_for_cpu(op_name: str, compute: Any, schedule: Any, applies: Applies | None = None) -> None:
+    """Adds an implementation for processors, used where ``applies(attrs, inputs)``; the general one stays beside it."""
+    general, short = GENERAL[op_name], op_name.removeprefix("nn.")
+    fallback = STRATEGIES[op_name].fdefault
+
+    def strategy(attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any) -> OpStrategy:
+        made = fallback(attrs, inputs, out_type, target)
+        if applies is None or applies(attrs, inputs):
+            made.add_implementation(wrap_compute(compute or general), wrap_schedule(schedule), name=f"{short}.cpu", plevel=CPU_LEVEL)
+        return made
+
+    STRATEGIES[op_name].register("cpu", strategy)
+
+
+def _blocks(name: str, letter: str) -> int:
+    """The block of an axis of a layout, 0 when it has none or several."""
+    found = [a.factor for a in Layout(name).axes if a.letter == letter]
+    return found[0] if len(found) == 1 else 0
+
+
+def _packed(attrs: Any, ins: Sequence[Any]) -> bool:
+    """Data NCHW<n>c, weight OIHW<n>i<m>o, result NCHW<m>c, all of floats."""
+    data, out = attrs.data_layout, attrs.out_layout or attrs.data_layout
+    icb, ocb = _blocks(data, "c"), _blocks(out, "c")
+    return (data == f"NCHW{icb}c" and out == f"NCHW{ocb}c" and attrs.kernel_layout == f"OIHW{icb}i{ocb}o" and ins[0].dtype == "float32"
+            and ins[1].dtype == "float32" and nn.common.dims(ins[0])[1] % _groups(attrs, ins) == 0 and _whole_groups(attrs, ins))
+
+
+def _groups(attrs: Any, ins: Sequence[Any]) -> int:
+    return max(1, attrs.groups)
+
+
+def _whole_groups(attrs: Any, ins: Sequence[Any]) -> bool:
+    """Whether every group is whole blocks of input and of output channels."""
+    chunks, per_group = nn.common.dims(ins[0])[1], nn.common.dims(ins[1])[1]
+    return per_group * attrs.groups == chunks and nn.common.dims(ins[1])[0] % attrs.groups == 0
+
+
+def _conv_nchwc(attrs: Any, ins: Sequence[Any], out: Any) -> Any:
+    return nn.conv2d_NCHWc(ins[0], ins[1], attrs.strides, attrs.padding, attrs.dilation, attrs.data_layout,
+                           attrs.out_layout or attrs.data_layout, out.dtype, attrs.groups)
+
+
+def _packed_depthwise(attrs: Any, ins: Sequence[Any]) -> bool:
+    """Data and result NCHW<n>c, weight OIHW1i<n>o with one output per input channel."""
+    data, out = attrs.data_layout, attrs.out_layout or attrs.data_layout
+    block = _blocks(data, "c")
+    return (data == out == f"NCHW{block}c" and attrs.kernel_layout == f"OIHW1i{block}o" and ins[0].dtype == "float32"
+            and ins[1].dtype == "float32" and nn.common.dims(ins[1])[:2] == (nn.common.dims(ins[0])[1], 1))
+
+
+def _depthwise_nchwc(attrs: Any, ins: Sequence[Any], out: Any) -> Any:
+    return nn.depthwise_conv2d_NCHWc(ins[0], ins[1], attrs.strides, attrs.padding, attrs.dilation, attrs.data_layout,
+                                     attrs.out_layout or attrs.data_layout, out.dtype)
+
+
+def _batch_matmul(attrs: Any, ins: Sequence[Any], out: Any) -> Any:
+    return batch_matmul_cpu(*ins, out.dtype, attrs.transpose_a, attrs.transpose_b)
+
+
+def _three_dims(attrs: Any, ins: Sequence[Any]) -> bool:
+    return ins[1].ndim == 3
+
+
+add_for_cpu("nn.contrib_conv2d_NCHWc", _conv_nchwc, schedule_conv2d_NCHWc, _packed)
+add_for_cpu("nn.contrib_depthwise_conv2d_NCHWc", _depthwise_nchwc, schedule_depthwise_conv2d_NCHWc, _packed_depthwise)
+add_for_cpu("nn.contrib_dense_pack", None, schedule_product, _three_dims)
+add_for_cpu("nn.matmul", None, schedule_product)
+add_for_cpu("nn.batch_matmul", _batch_matmul, schedule_product)
+for _name in ("nn.softmax", "nn.fast_softmax", "nn.log_softmax", "nn.layer_norm", "nn.instance_norm", "nn.l2_normalize"):
+    add_for_cpu(_name, None, schedule_rows)
