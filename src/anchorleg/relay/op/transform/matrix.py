@@ -108,7 +108,7 @@ declare("trilu", inputs=("data", "k"), attrs=TriluAttrs, relation=_trilu_rel, pa
         level=3, doc="The upper or lower triangle of matrices; the rest is 0.")
 declare("matrix_set_diag", inputs=("data", "diagonal"), attrs=MatrixSetDiagAttrs, relation=_matrix_set_diag_rel,
         pattern=OpPattern.INJECTIVE, numpy=_matrix_set_diag_numpy, level=10, doc="Matrices with some of their diagonals replaced.")
-declare("invert_permutation", relation=_invert_permutation_rel, pattern=OpPattern.INJECTIVE, numpy=_invert_permutation_numpy,
+declare("invert_permutation", relation=_invert_permutation_rel, pattern=OpPattern.OPAQUE, numpy=_invert_permutation_numpy,
         level=1, doc="The permutation that undoes a permutation.")
 
 

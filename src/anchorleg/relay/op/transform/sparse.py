@@ -129,7 +129,7 @@ declare("sparse_fill_empty_rows", inputs=("sparse_indices", "sparse_values", "de
         relation=_fill_empty_rows_rel, pattern=OpPattern.OPAQUE, numpy=_fill_empty_rows_numpy, level=3,
         doc="Gives each row of a sparse tensor that has no value a default one.")
 declare("sparse_reshape", inputs=("sparse_indices", "prev_shape", "new_shape"), relation=_sparse_reshape_rel,
-        pattern=OpPattern.INJECTIVE, numpy=_sparse_reshape_numpy, level=3, doc="The coordinates of a sparse tensor after a reshape.")
+        pattern=OpPattern.OPAQUE, numpy=_sparse_reshape_numpy, level=3, doc="The coordinates of a sparse tensor after a reshape.")
 
 
 def _cast_like(data: RelayExpr, like: RelayExpr) -> Call:
