@@ -63,20 +63,36 @@ class CompiledKernel(NamedTuple):
                               tuple(head["args"]))
 
 
+class _Describer:
+    """Numbers the values of a primitive function and writes them down, one line each."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[int, int] = {}
+        self.symbols: dict[int, int] = {}
+        self.lines: list[str] = []
+
+    def add(self, node: Any, what: str) -> None:
+        """The next value."""
+        self.numbers[id(node)] = len(self.numbers)
+        self.lines.append(f"{what} : {self.type_text(node.checked_type)}")
+
+    def type_text(self, ty: Any) -> str:
+        """A tensor or tuple type; dimensions not known are numbered, since equal ones share a size."""
+        return " ".join(f"{t.dtype}[{', '.join(map(self._dim, t.dims))}]" for t in flatten_tensor_types(ty))
+
+    def _dim(self, dim: Any) -> str:
+        return str(dim) if isinstance(dim, int) else f"?{self.symbols.setdefault(id(dim), len(self.symbols))}"
+
+
 def canonical_text(func: Function) -> str:
     """A primitive function as text that is equal for functions that compile to the same kernel."""
-    from ..text.printer import type_text
-
-    numbers: dict[int, int] = {}
-    lines: list[str] = []
+    describer = _Describer()
     for param in func.params:
-        numbers[id(param)] = len(numbers)
-        lines.append(f"param {type_text(param.checked_type)}")
+        describer.add(param, "param")
     for node in post_order(func.body, expression_children):
-        if id(node) not in numbers:
-            numbers[id(node)] = len(numbers)
-            lines.append(f"{_describe(node, numbers)} : {type_text(node.checked_type)}")
-    return "\n".join([*lines, f"return {numbers[id(func.body)]}"])
+        if id(node) not in describer.numbers:
+            describer.add(node, _describe(node, describer.numbers))
+    return "\n".join([*describer.lines, f"return {describer.numbers[id(func.body)]}"])
 
 
 def expression_children(node: Any) -> tuple[Any, ...]:

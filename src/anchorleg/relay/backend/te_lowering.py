@@ -155,11 +155,12 @@ def _is_placeholder(tensor: Any) -> bool:
 
 def make_schedule(te_func: TEFunction, target: Any) -> Any:
     """The schedule of the whole function, by the anchor's implementation."""
-    from ..op.strategy.generic import schedule_injective_outputs
+    from ...topi.injective import schedule_injective
 
     anchor = te_func.anchor_implementation
     if anchor is None:
-        return schedule_injective_outputs(te_func.outputs, target)
+        with target:
+            return schedule_injective(te_func.outputs)
     with target:
         schedule = anchor.schedule(te_func.anchor_attrs, te_func.outputs, target)
     if schedule is None:

@@ -51,19 +51,27 @@ def rewrite_exprs(root: RelayExpr, rule: Rule, keep_types: bool = True) -> Relay
             continue
         new = node.map_children(lambda c: memo[id(c)][1])
         if isinstance(node, RelayExpr):
-            if keep_types and new is not node:
-                new._checked_type = node._checked_type  # type: ignore[attr-defined]
+            if keep_types:
+                carry_type(node, new)
             new = rule(node, new)
         memo[id(node)] = (node, new)
     return memo[id(root)][1]  # type: ignore[return-value]
 
 
+def carry_type(old: Any, new: Any) -> Any:
+    """Gives ``new`` the type of ``old``, unless a part of it has no type yet: inference then has to come by."""
+    if new is not old and isinstance(new, RelayExpr) and all(_is_typed(c) for c in new.children()):
+        new._checked_type = old._checked_type
+    return new
+
+
+def _is_typed(node: Any) -> bool:
+    return not isinstance(node, RelayExpr) or isinstance(node, (Op, GlobalVar)) or node._checked_type is not None
+
+
 def typed_replace(node: Any, **changes: Any) -> Any:
     """``node.replace`` for changes that leave the type as it is."""
-    new = node.replace(**changes)
-    if new is not node:
-        new._checked_type = node._checked_type
-    return new
+    return carry_type(node, node.replace(**changes))
 
 
 def map_functions(mod: IRModule, fn: Callable[[Function], Function]) -> IRModule:
@@ -111,5 +119,5 @@ def scalar_value(expr: Any) -> Any:
     return expr.data.numpy().reshape(())[()]
 
 
-__all__ = ["Clause", "Tuple", "call", "constant", "declare_pass", "descends", "is_op", "is_primitive", "map_functions", "rewrite_exprs",
+__all__ = ["Clause", "Tuple", "call", "carry_type", "constant", "declare_pass", "descends", "is_op", "is_primitive", "map_functions", "rewrite_exprs",
            "scalar_value", "typed_replace"]

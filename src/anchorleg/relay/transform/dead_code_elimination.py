@@ -24,7 +24,7 @@ from ..adt import Constructor
 from ..analysis.variables import exprs
 from ..expr import Call, Let, RefCreate, RefRead, RefWrite, Var
 from ..function import Function
-from .common import descends, map_functions
+from .common import carry_type, descends, map_functions
 
 
 def is_pure(expr: RelayExpr) -> bool:
@@ -90,7 +90,7 @@ class _Eliminator(Walker):
             self.memo[id(let.var)] = (let.var, value)
             return (yield let.body)
         body = yield let.body
-        return _typed(let, let.replace(value=value, body=body))
+        return carry_type(let, let.replace(value=value, body=body))
 
     def visit_default(self, node: Any) -> Any:
         if not descends(node):
@@ -98,13 +98,7 @@ class _Eliminator(Walker):
         kids = node.children()
         results = yield kids
         table = {id(k): r for k, r in zip(kids, results)}
-        return _typed(node, node.map_children(lambda c: table[id(c)]))
-
-
-def _typed(old: Any, new: Any) -> Any:
-    if new is not old and isinstance(new, RelayExpr):
-        new._checked_type = old._checked_type
-    return new
+        return carry_type(node, node.map_children(lambda c: table[id(c)]))
 
 
 def eliminate(expr: RelayExpr, inline_once: bool = False, ignore_impurity: bool = False) -> RelayExpr:

@@ -22,7 +22,7 @@ from ...ir.node import Node
 from ...ir.op import Op, OpPattern
 from ...ir.structural import structural_equal
 from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_config_option, register_pass
-from ...ir.type import TensorType, TupleType
+from ...ir.type import FuncType, TensorType, TupleType
 from ...ir.visit import Walker, post_order
 from ..expr import Call, Constant, Tuple, TupleGetItem, Var
 from ..function import Function
@@ -141,7 +141,9 @@ class _GroupParams:
         at = self.index.get(id(arg))
         if at is None:
             at = self.index[id(arg)] = len(self.params)
-            self.params.append(Var(f"p{at}", ty))
+            param = Var(f"p{at}", ty)
+            param._checked_type = ty
+            self.params.append(param)
             self.arguments.append(arg)
         return self.params[at]
 
@@ -213,7 +215,10 @@ class _Fuser(Walker):
         if inner and all(isinstance(c.op, Op) and c.op.get_attr("TReshapeOp") for c in inner):
             attrs["relay.reshape_only"] = 1
         func = Function(info.params, body, original.checked_type, (), DictAttrs(attrs), original.span)
-        return Call(func, info.arguments, None, (), original.span)
+        func._checked_type = FuncType([p.checked_type for p in info.params], original.checked_type)
+        result = Call(func, info.arguments, None, (), original.span)
+        result._checked_type = original.checked_type
+        return result
 
 
 def _keep_type(old: RelayExpr, new: RelayExpr) -> RelayExpr:

@@ -20,7 +20,7 @@ from ...ir.visit import Walker
 from ..adt import Clause, Constructor, Match
 from ..expr import Call, Constant, If, Let, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
 from ..function import Function
-from .common import descends, is_primitive, map_functions
+from .common import carry_type, descends, is_primitive, map_functions
 
 _ATOMS = (Var, GlobalVar, Op, Constructor)
 
@@ -216,7 +216,7 @@ class _Grapher(Walker):
         if isinstance(node.value, Function) and _mentions(node.value, node.var):
             value = yield node.value
             body = yield node.body
-            return _with_type(node.replace(value=value, body=body), node._checked_type)
+            return carry_type(node, node.replace(value=value, body=body))
         value = yield node.value
         self.memo[id(node.var)] = (node.var, value)
         return (yield node.body)
@@ -228,7 +228,7 @@ class _Grapher(Walker):
         results = yield kids
         table = {id(k): r for k, r in zip(kids, results)}
         new = node.map_children(lambda c: table[id(c)])
-        return _with_type(new, node._checked_type) if new is not node and isinstance(node, RelayExpr) else new
+        return carry_type(node, new)
 
 
 def _mentions(func: Function, var: Var) -> bool:
