@@ -5,6 +5,7 @@ is nearest never depends on rounding.
 """
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, Sequence
 
 import numpy as np
@@ -94,8 +95,13 @@ def _resize_rel(n: int) -> Any:
 
 # ---- numpy: an axis is resampled by a table of source indices and weights --------------------------------------------
 
-def source_position(n: int, size: int, mode: str) -> tuple[np.ndarray, int]:
-    """Numerators and the denominator of the source positions of an axis of ``n`` pixels resized to ``size``."""
+def source_position(n: int, size: int, mode: str, scale: Fraction | None = None) -> tuple[np.ndarray, int]:
+    """Numerators and the denominator of the source positions of an axis of ``n`` pixels resized to ``size``.
+
+    ``scale`` is the magnification, where it is not ``size / n``.
+    """
+    if scale is not None and mode != "align_corners":
+        return _scaled_position(np.arange(size, dtype=np.int64), size, mode, scale)
     x = np.arange(size, dtype=np.int64)
     if mode == "align_corners":
         return (x * (n - 1), size - 1) if size > 1 else (0 * x, 1)
@@ -106,6 +112,15 @@ def source_position(n: int, size: int, mode: str) -> tuple[np.ndarray, int]:
     if mode == "pytorch_half_pixel" and size <= 1:
         return 0 * x, 1
     return (2 * x + 1) * n - size, 2 * size
+
+
+def _scaled_position(x: np.ndarray, size: int, mode: str, scale: Fraction) -> tuple[np.ndarray, int]:
+    p, q = scale.numerator, scale.denominator
+    if mode == "asymmetric":
+        return x * q, p
+    if mode == "tf_half_pixel_for_nn":
+        return (2 * x + 1) * q, 2 * p
+    return (0 * x, 1) if mode == "pytorch_half_pixel" and size <= 1 else ((2 * x + 1) * q - p, 2 * p)
 
 
 def nearest(num: np.ndarray, den: int, rounding: str) -> np.ndarray:
@@ -126,11 +141,12 @@ def cubic_weights(t: np.ndarray, alpha: float) -> np.ndarray:
                      -(alpha + 2) * t3 + (3 + 2 * alpha) * t2 - alpha * t, -alpha * t3 + alpha * t2])
 
 
-def axis_table(n: int, size: int, attrs: Resize1DAttrs, roi: tuple[float, float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def axis_table(n: int, size: int, attrs: Resize1DAttrs, roi: tuple[float, float],
+               scale: Fraction | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(source indices, weights, inside): taps × ``size`` each; ``inside`` says whether a position lies in the image."""
     if attrs.coordinate_transformation_mode == "tf_crop_and_resize":
         return _crop_table(n, size, attrs, roi)
-    num, den = source_position(n, size, attrs.coordinate_transformation_mode)
+    num, den = source_position(n, size, attrs.coordinate_transformation_mode, scale)
     every = np.ones(size, bool)
     if attrs.method == "nearest_neighbor":
         rounding = attrs.rounding_method or ("round" if attrs.coordinate_transformation_mode == "align_corners" else "floor")
