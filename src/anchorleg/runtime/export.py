@@ -104,8 +104,9 @@ def _response(folder: str, files: Sequence[str]) -> str:
 def support_object(triple: str) -> bytes:
     """Object code of the pool, the workspace functions and the error text, for a shared library of its own."""
     from . import llvm
+    from .arguments import arguments_text
     from .halves import conversions_text
     from .threads import error_text, runtime_text
 
     target = triple or llvm.host_triple()
-    return llvm.compile_text(runtime_text(target) + error_text() + conversions_text(), opt=2)
+    return llvm.compile_text(runtime_text(target) + error_text() + conversions_text() + arguments_text(declare_error=False), opt=2)

@@ -203,12 +203,13 @@ def runtime_library() -> NativeLibrary:
 
 
 def _load_runtime() -> NativeLibrary:
-    from . import halves, threads
+    from . import arguments, halves, threads
     from ..support import knobs
 
-    code = _llvm.compile_cached(threads.runtime_text(_llvm.host_triple()) + halves.conversions_text())
-    symbols = [*threads.EXPORTS, *halves.SYMBOLS]
-    tracker = _link([code], symbols, {}, "anchorleg-runtime")
+    code = _llvm.compile_cached(threads.runtime_text(_llvm.host_triple()) + halves.conversions_text() + arguments.arguments_text())
+    symbols = [*threads.EXPORTS, *halves.SYMBOLS, *arguments.SYMBOLS]
+    error = {"TVMAPISetLastError": ctypes.cast(_set_last_error, ctypes.c_void_p).value or 0}
+    tracker = _link([code], symbols, error, "anchorleg-runtime")
     library = NativeLibrary({symbol: tracker[symbol] for symbol in symbols}, None, tracker, "anchorleg-runtime")
     ctypes.CFUNCTYPE(None, ctypes.c_int)(library["al_set_num_threads"])(knobs.NUM_THREADS.get())
     ctypes.CFUNCTYPE(None)(library["al_trust_fork_hook"])()

@@ -94,6 +94,10 @@ def _to_integer(ar: Arith, value: str, source: str, target: str, s: DTypeInfo, t
         value = cast(ar, value, source, wide)
     from .arith import intrinsic_suffix
 
+    # as numpy on 64-bit machines: small integers are cut out of wider ones, only the widest saturate
+    if t.bits < 32 or t.kind == "uint" and t.bits == 32:
+        middle = with_lanes("int32" if t.bits < 32 else "int64", t.lanes)
+        return cast(ar, _to_integer(ar, value, wide, middle, info(wide), info(middle)), middle, target)
     kind, result = llvm_type(wide), llvm_type(target)
     name = f"llvm.fpto{'s' if t.kind == 'int' else 'u'}i.sat.{intrinsic_suffix(result)}.{intrinsic_suffix(kind)}"
     ar.b.declare(name, f"{result} @{name}({kind})")

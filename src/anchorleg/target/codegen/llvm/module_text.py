@@ -38,6 +38,15 @@ class ModuleText:
         self.constants.append(f"{name} = private unnamed_addr constant [{len(content)} x i8] {quoted_bytes(content)}, align {align}")
         return name
 
+    def constant(self, kind: str, content: str, align: int) -> str:
+        """The address of constant data, the same for equal content."""
+        key = f"{kind} {content}"
+        found = self._strings.get(key)
+        if found is None:
+            found = self._strings[key] = f"@.const{len(self._strings)}"
+            self.constants.append(f"{found} = private unnamed_addr constant {key}, align {align}")
+        return found
+
     def helper(self, name: str, text: str) -> None:
         """Adds an internal function once."""
         if name not in self.helpers:
