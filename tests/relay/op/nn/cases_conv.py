@@ -131,3 +131,31 @@ CASES += [
     Case("deformable_conv2d_grouped", lambda x, o, w: nn.deformable_conv2d(x, o, w, padding=1, strides=2, kernel_size=(3, 3), channels=4, groups=2, deformable_groups=2),
          [rand(1, 4, 5, 5), rand(1, 36, 3, 3), rand(4, 2, 3, 3)], lambda x, o, w: deformable_ref(x, o, w, 2, 1, 2, 2)),
 ]
+
+
+def fused(name, op, data, kernel, shape, weight, groups=1, strides=1, padding=1):
+    x, w, bias, other = rand(*shape), rand(*weight), rand(1, weight[0], 1, 1), None
+    block = int("".join(c for c in data if c.isdigit()))
+    plain = ort("Conv", strides=[strides] * 2, pads=[padding] * 4, group=groups)
+    y = plain(x, w)
+    other = rand(*y.shape)
+
+    def build(a, b, c, d):
+        z = op(a, b, strides=strides, padding=padding, groups=groups, channels=weight[0], kernel_size=weight[2:], data_layout=data,
+               kernel_layout=kernel, out_layout=data)
+        return nn.relu(z + c + d)
+
+    pack = lambda t: convert_layout(t, "NCHW", data)
+    bias_packed = convert_layout(bias, "NCHW", data)
+    return Case(name, build, [pack(x), convert_layout(w, "OIHW", kernel), bias_packed, pack(other)],
+                lambda *_: pack(np.maximum(y + bias + other, 0)))
+
+
+CASES += [
+    fused("fused_conv_bias_add_relu", nn.contrib_conv2d_nchwc, "NCHW16c", "OIHW16i16o", (1, 16, 5, 30), (32, 16, 3, 3)),
+    fused("fused_conv_uneven_width", nn.contrib_conv2d_nchwc, "NCHW8c", "OIHW8i8o", (1, 8, 6, 29), (32, 8, 1, 1), padding=0),
+    fused("fused_conv_small_map", nn.contrib_conv2d_nchwc, "NCHW16c", "OIHW16i16o", (2, 16, 7, 7), (64, 16, 3, 3)),
+    fused("fused_conv_rows_left_over", nn.contrib_conv2d_nchwc, "NCHW16c", "OIHW16i16o", (1, 16, 5, 3), (16, 16, 3, 3)),
+    fused("fused_depthwise_bias_add_relu", nn.contrib_depthwise_conv2d_nchwc, "NCHW16c", "OIHW1i16o", (1, 16, 9, 29), (16, 1, 3, 3), groups=16),
+    fused("fused_depthwise_stride", nn.contrib_depthwise_conv2d_nchwc, "NCHW16c", "OIHW1i16o", (1, 32, 14, 14), (32, 1, 5, 5), groups=32, strides=2, padding=2),
+]

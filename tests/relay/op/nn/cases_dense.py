@@ -35,3 +35,12 @@ CASES = [
     Case("batch_matmul_int", lambda a, b: nn.batch_matmul(a, b, out_dtype="int32"), [rand(2, 3, 9, dtype="int8"), rand(2, 5, 9, dtype="int8")],
          lambda a, b: a.astype("int32") @ b.astype("int32").transpose(0, 2, 1)),
 ]
+
+_BIG = rand(150, 20)
+CASES += [
+    Case("fused_dense_pack_bias_relu", lambda a, b, c: nn.relu(nn.bias_add(nn.contrib_dense_pack(a, b, "NC64n", 150), c, -1)),
+         [rand(13, 20), convert_layout(_BIG, "NC", "NC64n"), rand(150)], lambda a, b, c: np.maximum(a @ _BIG.T + c, 0)),
+    Case("fused_batch_matmul_add", lambda a, b, c: nn.batch_matmul(a, b, transpose_b=False) + c, [rand(3, 17, 9), rand(3, 9, 70), rand(3, 17, 70)],
+         lambda a, b, c: a @ b + c),
+    Case("batch_matmul_whole_tiles", lambda a, b: nn.batch_matmul(a, b), [rand(2, 12, 8), rand(2, 64, 8)], lambda a, b: a @ b.transpose(0, 2, 1)),
+]

@@ -146,3 +146,9 @@ CASES += [
     Case("sparse_add", lambda a, *s: nn.sparse_add(a, s), [rand(6, 8), *csr(_SPARSE)], lambda a, *s: a + _SPARSE),
     Case("sparse_transpose", lambda *s: nn.sparse_transpose(s), [*csr(_SQUARE)], lambda *s: csr(_SQUARE.T)),
 ]
+
+CASES += [
+    Case("fused_softmax_scale", lambda a, b: nn.softmax(a) * b, [rand(2, 5, 70), rand(1, 1, 70)], lambda a, b: ort("Softmax", axis=-1)(a) * b),
+    Case("fused_layer_norm_add", lambda x, g, b, y: nn.layer_norm(x, g, b) + y, [rand(5, 130), rand(130), rand(130, seed=1), rand(5, 130, seed=2)],
+         lambda x, g, b, y: affine(standard(x, (1,)), g, b, 1) + y),
+]
