@@ -164,6 +164,16 @@ def test_tuple_pattern():
     assert main.ret_type.dtype == "int8"
 
 
+def test_incomplete_match_is_refused_unless_it_says_so():
+    mod = IRModule()
+    name, nil, cons = _list_type(mod)
+    x = relay.var("x", name(F32))
+    clause = Clause(PatternConstructor(cons, [PatternWildcard(), PatternConstructor(nil)]), relay.const(1.0))
+    assert infer(Match(x, [clause], complete=False), x, mod=mod.copy()).ret_type.dtype == "float32"
+    with pytest.raises(TypeMismatchError, match=r"does not handle .*Nil.*add a clause"):
+        infer(Match(x, [clause]), x, mod=mod.copy())
+
+
 def test_branches_of_known_and_unknown_size():
     c, x, y = relay.var("c", shape=(), dtype="bool"), relay.var("x", shape=(3,)), relay.var("y", shape=(Any(),))
     assert dims(infer(If(c, x, y), c, x, y).ret_type) == "(?,)"

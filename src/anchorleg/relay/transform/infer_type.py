@@ -404,6 +404,16 @@ class _Inference:
         self.types[id(node)] = result
         self.done.pop()
         self.done.extend([*node.clauses, node])
+        if node.complete:
+            self._check_complete(node)
+
+    def _check_complete(self, node: Match) -> None:
+        from ..analysis.matching import unmatched_cases
+
+        missing = unmatched_cases(node, self.mod)
+        if missing:
+            raise TypeMismatchError("the match does not handle " + ", ".join(_pattern_text(m) for m in missing[:4])
+                                    + "; add a clause, or use match? for a match that may fail")
 
     # -- writing the types down -------------------------------------------------------------------
 
@@ -457,6 +467,14 @@ def _copy(node: Node) -> Node:
     for name in node._copied:
         setattr(clone, name, getattr(node, name))
     return clone
+
+
+def _pattern_text(pattern: Any) -> str:
+    if isinstance(pattern, (PatternConstructor, PatternTuple)):
+        name = pattern.constructor.name_hint if isinstance(pattern, PatternConstructor) else ""
+        inner = ", ".join("…" if isinstance(p, (PatternConstructor, PatternTuple)) and p.patterns else _pattern_text(p) for p in pattern.patterns)
+        return f"{name}({inner})" if inner or not name else name
+    return "_"
 
 
 def _generic(t: Type) -> bool:
