@@ -1,0 +1,247 @@
+"""RNN, GRU and LSTM.
+
+The products with the input are taken for all steps at once; the recurrent part is unrolled, so the number of steps must
+be known.
+"""
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple, Sequence
+
+import numpy as np
+
+from .....ir.expr import RelayExpr
+from .....support.errors import ArgumentError, UnsupportedOpError
+from ..context import NodeContext
+from ..make import call, concat, const, expand_dims, reshape, slice_axis, split, squeeze, stack, transpose, where
+from ..registry import op
+from .activation import elu_of, hard_sigmoid_of, softplus_of
+
+Activation = Callable[[RelayExpr], RelayExpr]
+
+
+def _affine(n: NodeContext, x: RelayExpr, a: float, b: float) -> RelayExpr:
+    return call("add", call("multiply", x, n.like(a, x)), n.like(b, x))
+
+
+# name: (function, default alpha, default beta); None where it has none
+_ACTIVATIONS: dict[str, tuple[Callable[..., RelayExpr], float | None, float | None]] = {
+    "relu": (lambda n, x, a, b: call("nn.relu", x), None, None),
+    "tanh": (lambda n, x, a, b: call("tanh", x), None, None),
+    "sigmoid": (lambda n, x, a, b: call("sigmoid", x), None, None),
+    "affine": (_affine, 1.0, 0.0),
+    "leakyrelu": (lambda n, x, a, b: call("nn.leaky_relu", x, alpha=a), 0.01, None),
+    "thresholdedrelu": (lambda n, x, a, b: where(call("greater", x, n.like(a, x)), x, n.like(0, x)), 1.0, None),
+    "scaledtanh": (lambda n, x, a, b: call("multiply", call("tanh", call("multiply", x, n.like(b, x))), n.like(a, x)), 1.0, 1.0),
+    "hardsigmoid": (hard_sigmoid_of, 0.2, 0.5),
+    "elu": (lambda n, x, a, b: elu_of(n, x, a), 1.0, None),
+    "softsign": (lambda n, x, a, b: call("divide", x, call("add", call("abs", x), n.like(1, x))), None, None),
+    "softplus": (lambda n, x, a, b: softplus_of(n, x), None, None),
+}
+
+
+def _activations(n: NodeContext, defaults: Sequence[str], directions: int) -> list[list[Activation]]:
+    """The activation functions of each direction; alphas and betas go to those that take them, in order."""
+    names = [str(f) for f in n.attr("activations", None) or list(defaults) * directions]
+    if len(names) != len(defaults) * directions:
+        raise ArgumentError(f"{len(defaults) * directions} activations are expected, got {names}")
+    alphas, betas = list(n.attr("activation_alpha", [])), list(n.attr("activation_beta", []))
+    made = []
+    for name in names:
+        if name.lower() not in _ACTIVATIONS:
+            raise UnsupportedOpError(f"activation {name!r} is not known; known: {', '.join(sorted(_ACTIVATIONS))}")
+        fn, alpha, beta = _ACTIVATIONS[name.lower()]
+        alpha = alphas.pop(0) if alpha is not None and alphas else alpha
+        beta = betas.pop(0) if beta is not None and betas else beta
+        made.append(lambda x, fn=fn, a=alpha, b=beta: fn(n, x, a, b))
+    per = len(defaults)
+    return [made[i * per:(i + 1) * per] for i in range(directions)]
+
+
+class Direction(NamedTuple):
+    """The weights of one direction: input (G H, I), recurrent (G H, H), biases of both (G H,), peepholes, activations."""
+
+    w: RelayExpr
+    r: RelayExpr
+    wb: RelayExpr | None
+    rb: RelayExpr | None
+    p: RelayExpr | None
+    activations: list[Activation]
+    backward: bool
+
+
+class Cell:
+    """What differs between kinds of cells: how many gates, and one step."""
+
+    gates = 1
+    defaults: tuple[str, ...] = ("Tanh",)
+    states = 1
+
+    def __init__(self, n: NodeContext, hidden: int) -> None:
+        self.n, self.hidden, self.clip = n, hidden, n.attr("clip", None)
+
+    def clipped(self, x: RelayExpr) -> RelayExpr:
+        """``x`` within the clip bounds, where there are any."""
+        return x if self.clip is None else call("clip", x, a_min=-self.clip, a_max=self.clip)
+
+    def recurrent(self, h: RelayExpr, r: RelayExpr, units: int) -> RelayExpr:
+        """The product of the state with recurrent weights."""
+        return call("nn.dense", h, r, units=units, out_dtype="")
+
+    def input_bias(self, d: Direction) -> RelayExpr | None:
+        """What is added to the input's product: both biases, where the recurrent one needs no other place."""
+        if d.wb is None or d.rb is None:
+            return d.wb
+        return call("add", d.wb, d.rb)
+
+    def step(self, x: RelayExpr, states: list[RelayExpr], d: Direction) -> list[RelayExpr]:
+        """The states after one step; ``x`` is the input's product."""
+        raise NotImplementedError
+
+
+class _Rnn(Cell):
+    def step(self, x: RelayExpr, states: list[RelayExpr], d: Direction) -> list[RelayExpr]:
+        return [d.activations[0](self.clipped(call("add", x, self.recurrent(states[0], d.r, self.hidden))))]
+
+
+class _Gru(Cell):
+    gates = 3
+    defaults = ("Sigmoid", "Tanh")
+
+    def __init__(self, n: NodeContext, hidden: int) -> None:
+        super().__init__(n, hidden)
+        self.reset_after = bool(n.attr("linear_before_reset", 0))
+
+    def input_bias(self, d: Direction) -> RelayExpr | None:
+        if d.wb is None or d.rb is None or not self.reset_after:
+            return super().input_bias(d)
+        update_reset = slice_axis(d.rb, 0, 0, 2 * self.hidden)
+        return call("add", d.wb, concat([update_reset, const(np.zeros(self.hidden), self.n.dtype(d.rb))], 0))
+
+    def step(self, x: RelayExpr, states: list[RelayExpr], d: Direction) -> list[RelayExpr]:
+        h, size = states[0], self.hidden
+        f, g = d.activations
+        xz, xr, xh = split(x, 3, 1)
+        if self.reset_after:
+            hz, hr, hh = split(self.recurrent(h, d.r, 3 * size), 3, 1)
+            hh = hh if d.rb is None else call("add", hh, slice_axis(d.rb, 0, 2 * size, 3 * size))
+        else:
+            hz, hr = split(self.recurrent(h, slice_axis(d.r, 0, 0, 2 * size), 2 * size), 2, 1)
+        z, r = f(self.clipped(call("add", xz, hz))), f(self.clipped(call("add", xr, hr)))
+        if self.reset_after:
+            candidate = call("multiply", r, hh)
+        else:
+            candidate = self.recurrent(call("multiply", r, h), slice_axis(d.r, 0, 2 * size, 3 * size), size)
+        new = g(self.clipped(call("add", xh, candidate)))
+        return [call("add", call("multiply", call("subtract", self.n.like(1, z), z), new), call("multiply", z, h))]
+
+
+class _Lstm(Cell):
+    gates = 4
+    defaults = ("Sigmoid", "Tanh", "Tanh")
+    states = 2
+
+    def step(self, x: RelayExpr, states: list[RelayExpr], d: Direction) -> list[RelayExpr]:
+        h, c = states
+        f, g, out = d.activations
+        i, o, forget, new = split(call("add", x, self.recurrent(h, d.r, 4 * self.hidden)), 4, 1)
+        pi, po, pf = split(d.p, 3, 0) if d.p is not None else (None, None, None)
+        i = f(self.clipped(_peep(i, pi, c)))
+        forget = call("subtract", self.n.like(1, i), i) if self.n.attr("input_forget", 0) else f(self.clipped(_peep(forget, pf, c)))
+        c = call("add", call("multiply", forget, c), call("multiply", i, g(self.clipped(new))))
+        return [call("multiply", f(self.clipped(_peep(o, po, c))), out(c)), c]
+
+
+def _peep(gate: RelayExpr, weights: RelayExpr | None, cell: RelayExpr) -> RelayExpr:
+    return gate if weights is None else call("add", gate, call("multiply", weights, cell))
+
+
+def _unroll(n: NodeContext, x: RelayExpr, lengths: RelayExpr | None, states: list[RelayExpr], cell: Cell,
+            d: Direction) -> tuple[list[RelayExpr], list[RelayExpr]]:
+    """(the output of each step, the last states) of one direction; x is (steps, batch, inputs)."""
+    steps, _, inputs = n.dims(x)
+    if lengths is not None and d.backward:
+        x = call("reverse_sequence", x, lengths, seq_axis=0, batch_axis=1)
+    products = call("nn.dense", reshape(x, [-1, inputs]), d.w, units=cell.gates * cell.hidden, out_dtype="")
+    bias = cell.input_bias(d)
+    products = products if bias is None else call("add", products, bias)
+    each = [squeeze(p, [0]) if steps > 1 else p for p in _per_step(products, steps, cell)]
+    outputs: list[Any] = [None] * steps
+    for t in range(steps) if lengths is not None or not d.backward else reversed(range(steps)):
+        new = cell.step(each[t], states, d)
+        if lengths is None:
+            states, outputs[t] = new, new[0]
+        else:
+            alive = expand_dims(call("less", const(t, n.dtype(lengths)), lengths), 1)
+            outputs[t] = where(alive, new[0], n.like(0, new[0]))
+            states = [where(alive, a, b) for a, b in zip(new, states)]
+    return outputs, states
+
+
+def _per_step(products: RelayExpr, steps: int, cell: Cell) -> list[RelayExpr]:
+    if steps == 1:
+        return [products]
+    return split(reshape(products, [steps, -1, cell.gates * cell.hidden]), steps, 0)
+
+
+def _lengths(n: NodeContext, steps: int) -> RelayExpr | None:
+    """The lengths of the sequences, when they are not all whole."""
+    lengths = n.input(4)
+    value = n.value(lengths)
+    return None if lengths is None or value is not None and (value == steps).all() else lengths
+
+
+def _directions(n: NodeContext, cell: Cell, count: int) -> list[Direction]:
+    activations = _activations(n, cell.defaults, count)
+    direction = n.attr("direction", "forward")
+    size = cell.gates * cell.hidden
+
+    def part(index: int, i: int) -> RelayExpr | None:
+        whole = n.input(index)
+        return None if whole is None else squeeze(slice_axis(whole, 0, i, i + 1), [0])
+
+    found = []
+    for i in range(count):
+        b = part(3, i)
+        wb, rb = (None, None) if b is None else (slice_axis(b, 0, 0, size), slice_axis(b, 0, size, 2 * size))
+        peepholes = part(7, i) if cell.states == 2 else None
+        found.append(Direction(part(1, i), part(2, i), wb, rb, peepholes, activations[i], direction == "reverse" or i == 1))  # type: ignore[arg-type]
+    return found
+
+
+def _recurrent(n: NodeContext, make: type[Cell]) -> list[RelayExpr]:
+    x = n.need(0)
+    count = {"forward": 1, "reverse": 1, "bidirectional": 2}.get(n.attr("direction", "forward"))
+    if count is None:
+        raise ArgumentError(f"direction must be forward, reverse or bidirectional, got {n.attr('direction')!r}")
+    batch_first = bool(n.attr("layout", 0))
+    x = transpose(x, [1, 0, 2]) if batch_first else x
+    steps, batch, inputs = n.dims(x)
+    if not isinstance(steps, int) or not isinstance(inputs, int):
+        raise UnsupportedOpError("the number of steps must be known: give the sizes of the model's inputs with shape={name: (…)}")
+    cell = make(n, n.attr("hidden_size", None) or n.static_dims(n.need(2), "the recurrent weight")[-1])
+    lengths = _lengths(n, steps)
+    outputs, last = [], []
+    for i, d in enumerate(_directions(n, cell, count)):
+        states = [_initial(n, x, 5 + s, i, batch, cell, batch_first) for s in range(cell.states)]
+        ys, finals = _unroll(n, x, lengths, states, cell, d)
+        y = stack(ys, 0)
+        outputs.append(call("reverse_sequence", y, lengths, seq_axis=0, batch_axis=1) if lengths is not None and d.backward else y)
+        last.append(finals)
+    axis = 2 if batch_first else 1
+    whole = stack([transpose(y, [1, 0, 2]) for y in outputs] if batch_first else outputs, axis)
+    return [whole, *(stack([f[s] for f in last], 1 if batch_first else 0) for s in range(cell.states))]
+
+
+def _initial(n: NodeContext, x: RelayExpr, index: int, direction: int, batch: Any, cell: Cell, batch_first: bool) -> RelayExpr:
+    given = n.input(index)
+    if given is None:
+        if not isinstance(batch, int):
+            raise UnsupportedOpError("the batch size must be known where no initial state is given")
+        return const(np.zeros((batch, cell.hidden)), n.dtype(x))
+    axis = 1 if batch_first else 0
+    return squeeze(slice_axis(given, axis, direction, direction + 1), [axis])
+
+
+op("RNN")(lambda n: _recurrent(n, _Rnn))
+op("GRU")(lambda n: _recurrent(n, _Gru))
+op("LSTM")(lambda n: _recurrent(n, _Lstm))

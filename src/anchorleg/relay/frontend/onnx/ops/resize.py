@@ -1,0 +1,247 @@
+"""Resize and Upsample, exactly as the specification says.
+
+Each axis is resampled on its own: every element of the result is a weighted sum of a few elements of the data, and the
+places and weights are constants.  Where Relay's own resize operator means the same, that is used instead, because layout
+changes know it.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Sequence
+
+import numpy as np
+
+from .....ir.expr import RelayExpr
+from .....support.errors import ArgumentError, UnsupportedOpError
+from ..context import NodeContext
+from ..make import call, const, transpose, where
+from ..registry import op
+from .linear import matmul
+
+_FEW = 4  # taps: more are a matrix product
+_LAYOUT = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+
+
+class Spec(NamedTuple):
+    """How a node resamples."""
+
+    mode: str = "nearest"
+    coordinates: str = "half_pixel"
+    nearest: str = "round_prefer_floor"
+    cubic_a: float = -0.75
+    exclude_outside: bool = False
+    antialias: bool = False
+    extrapolation: float = 0.0
+
+
+class Axis(NamedTuple):
+    """One axis: its sizes, its scale as given, and the region of interest."""
+
+    size: int
+    out: int
+    scale: float
+    roi: tuple[float, float]
+
+
+def coordinates(spec: Spec, axis: Axis) -> np.ndarray:
+    """For each place of the result, the place in the data that it shows."""
+    x, size, out, scale = np.arange(axis.out, dtype=np.float64), axis.size, axis.out, axis.scale
+    name = spec.coordinates
+    if name == "half_pixel":
+        return (x + 0.5) / scale - 0.5
+    if name == "half_pixel_symmetric":
+        return size / 2 * (1 - out / (scale * size)) + (x + 0.5) / scale - 0.5
+    if name == "pytorch_half_pixel":
+        return (x + 0.5) / scale - 0.5 if out > 1 else np.zeros(out)
+    if name == "align_corners":
+        return x * (size - 1) / (out - 1) if out > 1 else np.zeros(out)
+    if name == "asymmetric":
+        return x / scale
+    if name == "tf_half_pixel_for_nn":
+        return (x + 0.5) / scale
+    if name == "tf_crop_and_resize":
+        first, last = (r * (size - 1) for r in axis.roi)
+        return first + x * (last - first) / (out - 1) if out > 1 else np.full(out, (first + last) / 2)
+    raise ArgumentError(f"coordinate_transformation_mode {name!r} is not known")
+
+
+_ROUND = {"round_prefer_floor": lambda x: np.ceil(x - 0.5), "round_prefer_ceil": lambda x: np.floor(x + 0.5), "floor": np.floor,
+          "ceil": np.ceil}
+
+
+def _linear(t: np.ndarray) -> np.ndarray:
+    return np.maximum(0, 1 - np.abs(t))
+
+
+def _cubic(t: np.ndarray, a: float) -> np.ndarray:
+    t = np.abs(t)
+    near, far = ((a + 2) * t - (a + 3)) * t * t + 1, ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
+    return np.where(t <= 1, near, np.where(t < 2, far, 0))
+
+
+def taps(spec: Spec, axis: Axis) -> tuple[np.ndarray, np.ndarray]:
+    """(places, weights), each of shape (taps, size of the result)."""
+    x = coordinates(spec, axis)
+    if spec.mode == "nearest":
+        if spec.nearest not in _ROUND:
+            raise ArgumentError(f"nearest_mode {spec.nearest!r} is not known")
+        return np.clip(_ROUND[spec.nearest](x), 0, axis.size - 1)[None].astype(np.int64), np.ones((1, axis.out))
+    radius, stretch = (1 if spec.mode == "linear" else 2), min(axis.scale, 1.0) if spec.antialias else 1.0
+    first = math.floor(-radius / stretch) + 1
+    steps = np.arange(first, 2 - first if radius == 2 or first != 0 else 2)[:, None]
+    base = np.floor(x)
+    distance = (steps - (x - base)) * stretch
+    weights = _linear(distance) if spec.mode == "linear" else _cubic(distance, spec.cubic_a)
+    places = (base + steps).astype(np.int64)
+    if spec.exclude_outside:
+        weights = np.where((places >= 0) & (places < axis.size), weights, 0)
+    if spec.exclude_outside or spec.antialias:
+        weights = weights / weights.sum(0)
+    return np.clip(places, 0, axis.size - 1), weights
+
+
+def resample(n: NodeContext, x: RelayExpr, at: int, spec: Spec, axis: Axis) -> RelayExpr:
+    """``x`` resampled along axis ``at``."""
+    places, weights = taps(spec, axis)
+    rank = n.rank(x)
+    if len(places) == 1:
+        return call("take", x, const(places[0], "int64"), axis=at, batch_dims=0, mode="fast")
+    if len(places) > _FEW:
+        return _by_matrix(n, x, at, places, weights, axis)
+    total = None
+    for place, weight in zip(places, weights):
+        part = call("take", x, const(place, "int64"), axis=at, batch_dims=0, mode="fast")
+        part = call("multiply", part, n.like(weight.reshape([-1 if i == at else 1 for i in range(rank)]), x))
+        total = part if total is None else call("add", total, part)
+    return total  # type: ignore[return-value]
+
+
+def _by_matrix(n: NodeContext, x: RelayExpr, at: int, places: np.ndarray, weights: np.ndarray, axis: Axis) -> RelayExpr:
+    matrix = np.zeros((axis.size, axis.out))
+    for place, weight in zip(places, weights):
+        np.add.at(matrix, (place, np.arange(axis.out)), weight)
+    last = n.rank(x) - 1
+    order = [i for i in range(last + 1) if i != at] + [at]
+    moved = matmul(n, transpose(x, order), n.like(matrix, x))
+    return transpose(moved, list(np.argsort(order)))
+
+
+# ---- the operator ------------------------------------------------------------------------------------------------------
+
+def resize(n: NodeContext, x: RelayExpr, spec: Spec, axes: dict[int, Axis]) -> RelayExpr:
+    """``x`` resized along some axes."""
+    if spec.mode not in ("nearest", "linear", "cubic"):
+        raise ArgumentError(f"mode must be nearest, linear or cubic, got {spec.mode!r}")
+    crop = spec.coordinates == "tf_crop_and_resize"
+    axes = {at: a for at, a in axes.items() if crop or a.size != a.out or a.scale != 1}
+    dtype = n.dtype(x)
+    direct = _as_relay(n, x, spec, axes)
+    if direct is not None:
+        return direct
+    y = x if spec.mode == "nearest" or "float" in dtype else call("cast", x, dtype="float32")
+    for at, axis in axes.items():
+        y = resample(n, y, at, spec, axis)
+    y = n.to(y, dtype) if y is not x else y
+    return _outside(n, y, spec, axes) if crop else y
+
+
+def _outside(n: NodeContext, y: RelayExpr, spec: Spec, axes: dict[int, Axis]) -> RelayExpr:
+    """The extrapolation value where the region of interest leaves the data."""
+    rank = n.rank(y)
+    for at, axis in axes.items():
+        x = coordinates(spec, axis)
+        inside = ((x >= 0) & (x <= axis.size - 1)).reshape([-1 if i == at else 1 for i in range(rank)])
+        if not inside.all():
+            y = where(const(inside, "bool"), y, n.like(spec.extrapolation, y))
+    return y
+
+
+_RELAY_COORDINATES = frozenset({"half_pixel", "align_corners", "asymmetric"})
+_RELAY_ROUNDING = {"round_prefer_ceil": "round_prefer_ceil", "floor": "floor", "ceil": "ceil", "round_prefer_floor": "round_prefer_floor"}
+
+
+def _as_relay(n: NodeContext, x: RelayExpr, spec: Spec, axes: dict[int, Axis]) -> RelayExpr | None:
+    """Relay's resize2d when it means exactly the same."""
+    rank = n.rank(x)
+    plain = not (spec.antialias or spec.exclude_outside) and spec.coordinates in _RELAY_COORDINATES and "float" in n.dtype(x)
+    exact = all(abs(a.scale * a.size - a.out) < 1e-6 * a.out for a in axes.values())
+    if rank != 4 or not plain or not exact or not axes or min(axes) < 2 or spec.mode == "cubic":
+        return None
+    size = [axes[at].out if at in axes else n.dims(x)[at] for at in (2, 3)]
+    if not all(isinstance(s, int) for s in size):
+        return None
+    method = {"nearest": "nearest_neighbor", "linear": "linear"}[spec.mode]
+    return call("image.resize2d", x, size=size, layout="NCHW", method=method, coordinate_transformation_mode=spec.coordinates,
+                rounding_method=_RELAY_ROUNDING[spec.nearest] if spec.mode == "nearest" else "", cubic_alpha=spec.cubic_a)
+
+
+def _axes_by_scales(dims: Sequence[Any], axes: Sequence[int], scales: Sequence[float], roi: Sequence[float]) -> dict[int, Axis]:
+    if len(scales) != len(axes):
+        raise ArgumentError(f"{len(axes)} scales are expected, got {list(scales)}")
+    return {at: Axis(dims[at], int(math.floor(dims[at] * float(s) + 1e-7 * dims[at])), float(s), _roi(roi, i, len(axes)))
+            for i, (at, s) in enumerate(zip(axes, scales)) if s != 1 or roi}
+
+
+def _roi(roi: Sequence[float], i: int, count: int) -> tuple[float, float]:
+    return (float(roi[i]), float(roi[i + count])) if len(roi) == 2 * count else (0.0, 1.0)
+
+
+def _axes_by_sizes(dims: Sequence[Any], axes: Sequence[int], sizes: Sequence[int], roi: Sequence[float], policy: str) -> dict[int, Axis]:
+    if len(sizes) != len(axes):
+        raise ArgumentError(f"{len(axes)} sizes are expected, got {list(sizes)}")
+    scales = [s / dims[at] for s, at in zip(sizes, axes)]
+    if policy != "stretch":
+        if policy not in ("not_larger", "not_smaller"):
+            raise ArgumentError(f"keep_aspect_ratio_policy {policy!r} is not known")
+        one = min(scales) if policy == "not_larger" else max(scales)
+        scales, sizes = [one] * len(axes), [int(math.floor(one * dims[at] + 0.5)) for at in axes]
+    return {at: Axis(dims[at], int(s), float(c), _roi(roi, i, len(axes))) for i, (at, s, c) in enumerate(zip(axes, sizes, scales))}
+
+
+def _known_dims(n: NodeContext, x: RelayExpr, axes: Sequence[int], factors: Sequence[float] | None) -> Sequence[Any]:
+    """The dimensions, of which those that are really resized must be known."""
+    dims = n.dims(x)
+    for i, at in enumerate(axes):
+        if not isinstance(dims[at], int) and not (factors is not None and i < len(factors) and factors[i] == 1):
+            raise UnsupportedOpError("the sizes of the axes that are resized must be known: give the sizes of the model's inputs")
+    return dims
+
+
+@op("Upsample")
+@op("Resize", since=10)
+def by_scales(n: NodeContext) -> RelayExpr:
+    """Scales only; places are divided by the scale and rounded down."""
+    x = n.need(0)
+    axes = list(range(n.rank(x)))
+    if n.op_type == "Upsample" and n.version < 7:
+        scales: Any = [1.0, 1.0, n.attr("height_scale"), n.attr("width_scale")]
+    elif n.op_type == "Upsample" and n.version < 9:
+        scales = n.attr("scales")
+    else:
+        scales = n.known(1, "scales").reshape(-1)  # type: ignore[union-attr]
+    mode = {"bilinear": "linear"}.get(n.attr("mode", "nearest"), n.attr("mode", "nearest"))
+    dims = _known_dims(n, x, axes, scales)
+    return resize(n, x, Spec(mode, "asymmetric", "floor"), _axes_by_scales(dims, axes, scales, ()))
+
+
+@op("Resize", since=11)
+def resize_v11(n: NodeContext) -> RelayExpr:
+    """Scales or sizes, in one of many ways."""
+    x = n.need(0)
+    axes = n.axes(n.attr("axes", range(n.rank(x))), n.rank(x))
+    spec = Spec(n.attr("mode", "nearest"), n.attr("coordinate_transformation_mode", "half_pixel"),
+                n.attr("nearest_mode", "round_prefer_floor"), n.attr("cubic_coeff_a", -0.75), bool(n.attr("exclude_outside", 0)),
+                bool(n.attr("antialias", 0)), n.attr("extrapolation_value", 0.0))
+    roi: Sequence[float] = ()
+    if spec.coordinates == "tf_crop_and_resize":
+        roi = n.known(1, "roi").reshape(-1)  # type: ignore[union-attr]
+    scales, sizes = n.known(2, "scales"), n.known_ints(3, "sizes")
+    if scales is not None and scales.size:
+        return resize(n, x, spec, _axes_by_scales(_known_dims(n, x, axes, scales), axes, scales.reshape(-1), tuple(roi)))
+    if sizes is None:
+        raise ArgumentError("neither scales nor sizes are given")
+    dims = _known_dims(n, x, axes, None)
+    return resize(n, x, spec, _axes_by_sizes(dims, axes, sizes, tuple(roi), n.attr("keep_aspect_ratio_policy", "stretch")))
+
+
+__all__ = ["Axis", "Spec", "resize", "taps"]

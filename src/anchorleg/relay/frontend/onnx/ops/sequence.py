@@ -1,0 +1,88 @@
+"""Sequences whose length is known: they become tuples."""
+from __future__ import annotations
+
+from .....ir.expr import RelayExpr
+from .....support.errors import ArgumentError, UnsupportedOpError
+from ....expr import Tuple
+from ..context import NodeContext
+from ..make import concat, const, split, squeeze, stack
+from ..registry import op
+
+
+def _fields(n: NodeContext, index: int) -> list[RelayExpr]:
+    whole = n.need(index)
+    if not isinstance(whole, Tuple):
+        raise UnsupportedOpError("a sequence whose length is not known is not supported")
+    return list(whole.fields)
+
+
+def _at(n: NodeContext, index: int, size: int, default: int) -> int:
+    value = n.scalar(index, default, "the position")
+    if not -size <= value <= size:
+        raise ArgumentError(f"position {value} is out of range for a sequence of {size}")
+    return value + size if value < 0 else value
+
+
+@op("SequenceConstruct")
+def construct(n: NodeContext) -> RelayExpr:
+    """The inputs in a row."""
+    return Tuple(n.present())
+
+
+@op("SequenceEmpty")
+def empty(n: NodeContext) -> RelayExpr:
+    """Nothing."""
+    return Tuple([])
+
+
+@op("SequenceAt")
+def at(n: NodeContext) -> RelayExpr:
+    """One element."""
+    fields = _fields(n, 0)
+    return fields[_at(n, 1, len(fields), 0)]
+
+
+@op("SequenceLength")
+def length(n: NodeContext) -> RelayExpr:
+    """How many there are."""
+    return const(len(_fields(n, 0)), "int64")
+
+
+@op("SequenceInsert")
+def insert(n: NodeContext) -> RelayExpr:
+    """With one more element."""
+    fields = _fields(n, 0)
+    fields.insert(_at(n, 2, len(fields), len(fields)), n.need(1))
+    return Tuple(fields)
+
+
+@op("SequenceErase")
+def erase(n: NodeContext) -> RelayExpr:
+    """With one element less."""
+    fields = _fields(n, 0)
+    del fields[_at(n, 1, len(fields), len(fields) - 1)]
+    return Tuple(fields)
+
+
+@op("ConcatFromSequence")
+def concat_from(n: NodeContext) -> RelayExpr:
+    """The elements joined along an axis, or along a new one."""
+    fields = _fields(n, 0)
+    if n.attr("new_axis", 0):
+        return stack(fields, n.axis(n.attr("axis"), n.rank(fields[0]) + 1))
+    return concat(fields, n.axis(n.attr("axis"), n.rank(fields[0])))
+
+
+@op("SplitToSequence")
+def split_to(n: NodeContext) -> RelayExpr:
+    """Parts along an axis."""
+    x = n.need(0)
+    axis = n.axis(n.attr("axis", 0), n.rank(x))
+    size = n.static_dims(x)[axis]
+    sizes = n.known(1, "split")
+    if sizes is None:
+        parts = split(x, size, axis)
+        return Tuple(parts if n.attr("keepdims", 1) else [squeeze(p, [axis]) for p in parts])
+    if sizes.ndim == 0:
+        return Tuple(split(x, list(range(int(sizes), size, int(sizes))), axis))
+    return Tuple(split(x, list(sizes.cumsum()[:-1]), axis))
