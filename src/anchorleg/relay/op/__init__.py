@@ -17,5 +17,5 @@ from .reduce import *  # noqa: F401,F403
 from .tensor import *  # noqa: F401,F403
 from .transform import *  # noqa: F401,F403
 from .algorithm import *  # noqa: F401,F403
-from . import dyn, image  # noqa: F401
-from . import nn  # noqa: F401
+from . import dyn, image, vision  # noqa: F401
+from . import nn, qnn  # noqa: F401
