@@ -112,4 +112,5 @@ def build_llvm(mod: IRModule, target: Target) -> Module:
     cpu = resolve_cpu(target)
     infos = {name: KernelInfo(k.symbol, f"{k.symbol}__fast", k.workspace_bytes, k.workspace_bytes_per_task) for name, k in kernels.items()}
     text = "\n".join(k.ir_text for k in kernels.values())
-    return CompiledModule(objects, infos, cpu.triple, cpu.cpu, cpu.features, {"ll": text, "": text}, entry=next(iter(infos)))
+    needed = [f[1:] for f in cpu.features if f.startswith("+")]
+    return CompiledModule(objects, infos, cpu.triple, cpu.cpu, needed, {"ll": text, "": text}, entry=next(iter(infos), None))
