@@ -53,7 +53,7 @@ class PackedEntry:
         self._call()
         self._declare_checks()
         header = "ptr %args, ptr %codes, i32 %num_args, ptr %ret, ptr %ret_code, ptr %resource"
-        self.module.functions.append(self.b.text(f"define i32 @{self.k.symbol}({header}) #0"))
+        self.module.functions.append(self.b.text(f"define i32 @{self.k.symbol}({header}) #1"))
 
     def _declare_checks(self) -> None:
         if self.k.has_threads:
