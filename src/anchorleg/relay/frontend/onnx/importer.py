@@ -8,8 +8,8 @@ from ....ir.expr import RelayExpr
 from ....ir.module import IRModule
 from ....ir.span import Span
 from ....runtime.ndarray import NDArray
-from ....support.errors import AnchorlegError, ArgumentError, InternalError, ParseError, UnsupportedOpError
-from ...expr import Constant, Tuple, TupleWrapper, Var
+from ....support.errors import AnchorlegError, ArgumentError, ParseError, UnsupportedOpError
+from ...expr import Constant, Tuple, Var
 from ...function import Function
 from ...op.type_relations import show
 from ...transform.infer_type import infer_module, infer_type
@@ -185,12 +185,11 @@ class GraphImporter:
             ctx.attributes = {a.name: attribute_value(a, self.model.base) for a in self._attributes(node, scope)}
             made = self._convert(ctx, domain, node)
             self.builder.span = Span(label)
-            results = self.builder.settle(_as_list(made, ctx))
+            results = self.builder.settle(_wanted(made, ctx))
         except Exception as exc:
             raise _located(exc, ctx, domain) from exc
-        for output, value in zip(node.output, results):
-            if output:
-                scope.define(output, value)
+        for output, value in zip([o for o in node.output if o], results):
+            scope.define(output, value)
 
     def _input(self, value: str, node: Any, name: str, scope: Scope) -> RelayExpr | None:
         if not value:
@@ -254,13 +253,7 @@ class GraphImporter:
             self.run_nodes([_without(n, absent) for n in function.node], inner)
         finally:
             self.nesting -= 1
-        return [self._function_output(function, o, inner) for o in function.output]
-
-    def _function_output(self, function: Any, name: str, scope: Scope) -> RelayExpr | None:
-        found = scope.find(name)
-        if found is None:
-            raise ParseError(f"function {function.name!r} does not make its output {name!r}")
-        return found
+        return [inner.find(o) for o in function.output]  # type: ignore[misc]
 
 
 def _without(node: Any, absent: set[str]) -> Any:
@@ -275,17 +268,19 @@ def _without(node: Any, absent: set[str]) -> Any:
     return copy
 
 
-def _as_list(made: Any, ctx: NodeContext) -> list[RelayExpr]:
-    if isinstance(made, TupleWrapper):
-        return list(made)
+def _wanted(made: Any, ctx: NodeContext) -> list[RelayExpr]:
+    """What the converter made for the outputs that have a name; UnsupportedOpError when one of those is missing."""
     if isinstance(made, RelayExpr):
-        return [made]
-    if not isinstance(made, (list, tuple)):
-        raise InternalError(f"the converter of {ctx.op_type} gave {type(made).__name__}")
-    missing = next((o for o in ctx.outputs[len(made):] if o), None)
-    if missing is not None:
-        raise UnsupportedOpError(f"output {missing!r} of this operator is not supported")
-    return list(made)
+        made = [made]
+    made = list(made)
+    found = []
+    for i, name in enumerate(ctx.outputs):
+        if not name:
+            continue
+        if i >= len(made) or made[i] is None:
+            raise UnsupportedOpError(f"output {i} ({name!r}) of this operator is not supported")
+        found.append(made[i])
+    return found
 
 
 def _located(exc: Exception, ctx: NodeContext, domain: str) -> Exception:
