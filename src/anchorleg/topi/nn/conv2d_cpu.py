@@ -17,6 +17,9 @@ from .schedule import (accumulate_locally, extent_of, find_anchor, inline_produc
                        work_of)
 
 
+IN_FLIGHT = 12  # independent sums that keep the multiply-add units of current processors busy
+
+
 class Tile(NamedTuple):
     """What is summed at once: blocks of output channels, rows and columns."""
 
@@ -54,9 +57,10 @@ def conv_tile(height: int, width: int, chunks: int, vectors: int, registers: int
                 sums, weights, values = blocks * rows * cols * vectors, blocks * vectors, rows * cols
                 if sums + weights + (1 if weights > 1 else 0) > registers:
                     continue
-                steps = max(sums, (weights + values) / 2, 8)
+                steps = max(sums, (weights + values) / 2, IN_FLIGHT)
                 waste = _rounds(height, rows) * rows * _rounds(width, cols) * cols / (height * width)
-                cost = steps / sums * waste + 0.02 * (weights + values) / sums + 0.1 / values
+                crowded = max(0, sums - registers // 2) / registers
+                cost = steps / sums * waste + 0.02 * (weights + values) / sums + 0.1 / values + 0.1 * crowded
                 if cost < best - 1e-9:
                     best, chosen = cost, Tile(blocks, rows, cols)
     return chosen
@@ -82,7 +86,7 @@ def schedule_conv2d_NCHWc(outs: Any, target: Any = None) -> Schedule:
     n, oc, y, x, lane = local.op.axis
     ko, ry, rx, ki = local.op.reduce_axis
     parts = _lane_parts(local, lane, lanes)
-    local.reorder(ko, ry, rx, ki, n, oc, y, x, *parts)
+    local.reorder(ko, ry, rx, ki, n, y, x, oc, *parts)  # a value is loaded, used for every block, and gone
     for axis in (oc, y, x, *parts[:-1]):
         local.unroll(axis)
     local.vectorize(parts[-1])
