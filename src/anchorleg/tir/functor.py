@@ -187,12 +187,21 @@ class ExprMutator:
     ``memo`` maps ``id(e)`` to ``(e, result)``; a subclass whose results depend on a scope clears it when the scope changes.
     """
 
+    _has_pre = _maps_buffers = False
+    _identity_exprs = True
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        names = dir(cls)
+        cls._has_pre = any(n.startswith("enter_") for n in names)
+        cls._maps_buffers = cls.buffer is not ExprMutator.buffer
+        own = any(getattr(cls, n) is not getattr(ExprMutator, n) for n in ("expr", "_go", "_finish", "_enter", "_rebuilt"))
+        cls._identity_exprs = not (own or cls._has_pre or cls._maps_buffers or any(n.startswith("mutate_") for n in names))
+
     def __init__(self) -> None:
         self.memo: dict[int, tuple[PrimExpr, PrimExpr]] = {}
         self._post: dict[type, Callable[[Any], PrimExpr] | None] = {}
         self._pre: dict[type, Callable[[Any], PrimExpr | None] | None] = {}
-        self._has_pre = any(n.startswith("enter_") for n in dir(type(self)))
-        self._maps_buffers = type(self).buffer is not ExprMutator.buffer
 
     def buffer(self, b: Buffer) -> Buffer:
         """The buffer that stands for ``b`` in the result (default: itself)."""
@@ -304,8 +313,6 @@ class StmtMutator(ExprMutator):
     def __init__(self) -> None:
         super().__init__()
         self._visits: dict[type, Callable[[Any], Any]] = {}
-        self._identity_exprs = type(self).expr is ExprMutator.expr and not self._has_pre and not self._maps_buffers and not any(
-            n.startswith("mutate_") for n in dir(type(self)))
 
     def stmt(self, s: ts.Stmt) -> ts.Stmt:
         """The rewritten statement; the way in."""

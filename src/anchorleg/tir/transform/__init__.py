@@ -4,3 +4,4 @@ from .flatten import FlattenBuffer, StorageFlatten, flatten
 from .remove_no_op import RemoveNoOp, remove_no_op
 from .simplify import Simplify, simplify
 from .vectorize import VectorizeLoop, vectorize_loop
+from .loop_partition import LoopPartition, loop_partition

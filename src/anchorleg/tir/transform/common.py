@@ -1,7 +1,7 @@
 """How a function ``PrimFunc → PrimFunc`` becomes a pass over modules, and what several passes share."""
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Mapping
 
 from ...ir.expr import IntImm, PrimExpr
 from ...ir.module import IRModule
@@ -66,9 +66,9 @@ def is_no_op(s: ts.Stmt) -> bool:
 class _Refresh(StmtMutator):
     """Gives every variable and buffer bound inside a statement a new identity."""
 
-    def __init__(self) -> None:
+    def __init__(self, values: Mapping[tir.Var, PrimExpr]) -> None:
         super().__init__()
-        self.vars: dict[int, tir.Var] = {}
+        self.vars: dict[int, PrimExpr] = {id(v): e for v, e in values.items()}
         self.buffers: dict[int, tuple[Buffer, Buffer]] = {}
 
     def mutate_Var(self, v: tir.Var) -> PrimExpr:
@@ -84,7 +84,8 @@ class _Refresh(StmtMutator):
     def buffer(self, b: Buffer) -> Buffer:
         hit = self.buffers.get(id(b))
         if hit is None:
-            new = b.replace(data=self.vars.get(id(b.data), b.data), shape=tuple(map(self.expr, b.shape)),
+            data = self.vars.get(id(b.data), b.data)
+            new = b.replace(data=data if isinstance(data, tir.Var) else b.data, shape=tuple(map(self.expr, b.shape)),
                             strides=tuple(map(self.expr, b.strides)), elem_offset=self.expr(b.elem_offset))
             hit = self.buffers[id(b)] = (b, new)
         return hit[1]
@@ -119,9 +120,9 @@ def substitute_let(m: _Refresh, e: tir.Let) -> PrimExpr:
     return tir.Let(m.new_var(e.var), value, m.expr(e.body))
 
 
-def fresh_copy(s: ts.Stmt) -> ts.Stmt:
-    """A copy of the statement whose loop variables, let variables and local buffers are its own."""
-    return _Refresh().stmt(s)
+def fresh_copy(s: ts.Stmt, values: Mapping[tir.Var, PrimExpr] | None = None) -> ts.Stmt:
+    """A copy of the statement whose loop variables, let variables and local buffers are its own; ``values`` replaces free variables."""
+    return _Refresh(values or {}).stmt(s)
 
 
 __all__ = ["FuncRewrite", "const_int", "fresh_copy", "func_pass", "is_no_op", "prim_func_pass", "substitute"]
