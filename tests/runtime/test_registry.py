@@ -51,7 +51,7 @@ def test_override_and_missing():
 
 def test_convert():
     assert isinstance(convert(np.zeros(2)), NDArray) and isinstance(convert(lambda: 1), PackedFunc)
-    assert convert([1, "a", None]) == [1, "a", None] and isinstance(convert((np.zeros(1),))[0], NDArray)
+    assert convert([1, "a", None]) == (1, "a", None) and isinstance(convert((np.zeros(1),))[0], NDArray)
     with pytest.raises(TypeMismatchError):
         convert({1, 2})
 

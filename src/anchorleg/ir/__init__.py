@@ -7,4 +7,6 @@ from .op import Op, OpPattern, register_op_attr
 from .span import SequentialSpan, SourceName, Span
 from .type import (FuncType, GlobalTypeVar, IncompleteType, PointerType, PrimType, RefType, RelayRefType, TensorType, TupleType, Type,
                    TypeCall, TypeConstraint, TypeKind, TypeRelation, TypeVar)
+from .env_func import EnvFunc
+from .serialize import load_json, save_json
 from .structural import StructuralMismatch, assert_structural_equal, first_difference, structural_equal, structural_hash

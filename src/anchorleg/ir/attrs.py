@@ -174,7 +174,7 @@ class DictAttrs(Attrs, name="DictAttrs"):
         return DictAttrs({**self._values, **changes})
 
 
-def make_node(name: str, **values: Any) -> Any:
+def make_node(name: str, /, **values: Any) -> Any:
     """An attribute object by its registered name (upstream's ``ir.make_node`` for attributes)."""
     if name == "DictAttrs":
         return DictAttrs(values)

@@ -11,6 +11,19 @@ from .node import Node
 from .type import GlobalTypeVar
 
 
+class NodeMap(dict):
+    """A dictionary whose ``items()``, ``keys()`` and ``values()`` are lists, as upstream's maps give them."""
+
+    def items(self) -> list[tuple[Any, Any]]:  # type: ignore[override]
+        return list(super().items())
+
+    def keys(self) -> list[Any]:  # type: ignore[override]
+        return list(super().keys())
+
+    def values(self) -> list[Any]:  # type: ignore[override]
+        return list(super().values())
+
+
 class IRModule(Node):
     """Functions by global name, algebraic data types, and module attributes.
 
@@ -22,8 +35,8 @@ class IRModule(Node):
 
     def __init__(self, functions: Mapping[Any, BaseFunc] | None = None, type_definitions: Mapping[Any, Any] | None = None,
                  attrs: Any = None) -> None:
-        self.functions: dict[GlobalVar, BaseFunc] = {}
-        self.type_definitions: dict[GlobalTypeVar, Any] = {}
+        self.functions: dict[GlobalVar, BaseFunc] = NodeMap()
+        self.type_definitions: dict[GlobalTypeVar, Any] = NodeMap()
         self._names: dict[str, GlobalVar] = {}
         self._type_names: dict[str, GlobalTypeVar] = {}
         self.attrs, self.span = attrs if attrs is not None else DictAttrs(), None
@@ -38,7 +51,7 @@ class IRModule(Node):
     def copy(self) -> IRModule:
         """A module of its own with the same functions and types."""
         new = IRModule(None, None, self.attrs)
-        new.functions, new.type_definitions = dict(self.functions), dict(self.type_definitions)
+        new.functions, new.type_definitions = NodeMap(self.functions), NodeMap(self.type_definitions)
         new._names, new._type_names = dict(self._names), dict(self._type_names)
         return new
 
@@ -49,7 +62,7 @@ class IRModule(Node):
         if len(functions) == len(self.functions) and all(self.functions.get(k) is v for k, v in functions.items()):
             return self
         new = self.copy()
-        new.functions, new._names = dict(functions), {g.name_hint: g for g in functions}
+        new.functions, new._names = NodeMap(functions), {g.name_hint: g for g in functions}
         return new
 
     def __getitem__(self, var: str | GlobalVar | GlobalTypeVar) -> Any:
@@ -103,6 +116,15 @@ class IRModule(Node):
     def update_func(self, var: GlobalVar, func: BaseFunc) -> None:
         """Sets one function."""
         self[var] = func
+
+    def _add(self, var: str | GlobalVar, val: Any, update: bool = False) -> None:
+        """Adds a function or an expression; ArgumentError when the name is taken, unless ``update``."""
+        name = var if isinstance(var, str) else var.name_hint
+        if name in self._names and not update:
+            raise ArgumentError(f"the module already has a function {name!r}")
+        if not isinstance(val, BaseFunc) and not hasattr(val, "constructors"):
+            val = _WRAPPERS[-1](val)
+        self[var] = val
 
     def add_type_def(self, var: GlobalTypeVar, data: Any) -> None:
         """Adds one data type definition; ArgumentError if the name is taken."""

@@ -23,6 +23,10 @@ class Span:
         self.source_name = SourceName(source) if isinstance(source, str) else source
         self.line, self.end_line, self.column, self.end_column = line, end_line, column, end_column
 
+    def same_as(self, other: object) -> bool:
+        """Whether both are one and the same object."""
+        return self is other
+
     def __repr__(self) -> str:
         where = f":{self.line}:{self.column}" if self.line else ""
         return f"{self.source_name.name}{where}"

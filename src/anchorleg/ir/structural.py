@@ -46,9 +46,9 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
 def structural_hash(node: Any, map_free_vars: bool = False) -> int:
     """A 64-bit hash, equal for equal structures and the same in every process.
 
-    Free variables are hashed by order of appearance, so ``map_free_vars`` makes no difference to the value.
+    Variables are hashed by order of appearance; free ones by their name as well, unless ``map_free_vars``.
     """
-    return int.from_bytes(_Hasher().run(node), "little")
+    return int.from_bytes(_Hasher(map_free_vars).run(node), "little")
 
 
 def _shorten(value: Any, limit: int = 4000) -> str:
@@ -68,9 +68,14 @@ def _parts_of(value: Any) -> list[Any] | None:
     if isinstance(value, Attrs):
         keys: Iterable[str] = sorted(value.keys()) if isinstance(value, DictAttrs) else value.keys()
         return [("." + k, False, _plain(value[k])) for k in keys]
-    if isinstance(value, dict):
-        return [(f"[{k!r}]", False, _plain(v)) for k, v in sorted(value.items(), key=lambda kv: str(kv[0]))]
-    return None
+    return _dict_parts(value) if isinstance(value, dict) else None
+
+
+def _dict_parts(value: dict[Any, Any]) -> list[Any]:
+    """Entries by key; where keys are nodes, these are compared as well, in order."""
+    if any(isinstance(k, Node) for k in value):
+        return [part for k, v in value.items() for part in (("[key]", False, k), ("[value]", False, _plain(v)))]
+    return [(f"[{k!r}]", False, _plain(v)) for k, v in sorted(value.items(), key=lambda kv: str(kv[0]))]
 
 
 def _node_parts(node: Node) -> list[Any]:
@@ -238,39 +243,53 @@ def _report(path: Any, what: str, trace: bool) -> str:
 class _Hasher:
     """One hashing run: digests by node, and the numbers of variables and shared nodes in order of appearance."""
 
-    def __init__(self) -> None:
+    def __init__(self, map_free: bool = False) -> None:
+        self.map_free = map_free
         self.digests: dict[int, bytes] = {}
         self.keep: list[Any] = []
         self.numbers: dict[int, int] = {}
+        self.free: set[int] = set()
         self.counter = 0
 
     def run(self, root: Any) -> bytes:
         """The digest of ``root``."""
-        stack: list[tuple[Any, bool, Any]] = [(root, False, None)]
+        stack: list[tuple[Any, int, Any]] = [(root, _MAPPED if self.map_free else _USED, None)]
         while stack:
-            value, binds, parts = stack.pop()
+            value, mode, parts = stack.pop()
             if parts is not None:
                 self.digests[id(value)] = self._combine(value, parts)
                 continue
             is_node = isinstance(value, Node)
-            if id(value) in self.digests and not (binds and (not is_node or value.BINDABLE)):
+            if id(value) in self.digests and not (mode == _BOUND and (not is_node or value.BINDABLE)):
                 continue
             parts = _parts_of(value)
             if parts is None:
                 continue
-            if is_node and (value.BINDABLE or (value.SHARED and value.children())):
-                self.counter += 1
-                self.numbers[id(value)] = self.counter
+            if is_node:
+                self._number(value, mode)
             self.keep.append((value, parts))
-            stack.append((value, binds, parts))
-            stack.extend((v, b or (binds and not is_node), None) for _, b, v in reversed(parts) if type(v) not in _ATOMS)
+            stack.append((value, mode, parts))
+            inner = min(mode, _MAPPED) if is_node else mode
+            stack.extend((v, _BOUND if b else inner, None) for _, b, v in reversed(parts) if type(v) not in _ATOMS)
         return self._digest(root)
+
+    def _number(self, node: Node, mode: int) -> None:
+        if not (node.BINDABLE or (node.SHARED and node.children())):
+            return
+        self.counter += 1
+        self.numbers[id(node)] = self.counter
+        if node.BINDABLE and mode == _USED:
+            self.free.add(id(node))
+        else:
+            self.free.discard(id(node))
 
     def _combine(self, value: Any, parts: list[Any]) -> bytes:
         h = blake2b(_class_tag(value), digest_size=8)
         number = self.numbers.get(id(value))
         if number is not None:
             h.update(b"#%d" % number)
+            if id(value) in self.free:
+                h.update(_name(value).encode())
         named = isinstance(value, (Attrs, dict, IRModule))
         for label, _, part in parts:
             if named:

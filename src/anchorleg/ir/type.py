@@ -20,9 +20,23 @@ class TypeKind(IntEnum):
 
 
 class Type(Node):
-    """Base of all types."""
+    """Base of all types.
+
+    ``==`` compares structure; a type variable, and a type yet to be inferred, equal only themselves.  Types hash by identity:
+    as dictionary keys, equal types that are different objects are different keys.
+    """
 
     __slots__ = ()
+    __hash__ = Node.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Type):
+            return NotImplemented
+        from .structural import structural_equal
+
+        return structural_equal(self, other)
 
 
 class TensorType(Type):

@@ -22,10 +22,10 @@ from .type import ShapeVar, scalar_type
 
 # loaded on first use: name → (module under relay, name inside it or None for the module itself)
 _LAZY: dict[str, tuple[str, str | None]] = {
-    **{room: (room, None) for room in ("adt", "analysis", "backend", "build_module", "dataflow_pattern", "expr", "expr_functor",
-                                       "frontend", "function", "op", "prelude", "qnn", "quantize", "scope_builder", "testing", "text",
+    **{room: (room, None) for room in ("adt", "analysis", "backend", "base", "build_module", "dataflow_pattern", "expr", "expr_functor",
+                                       "frontend", "function", "op", "prelude", "qnn", "quantize", "scope_builder", "testing", "text", "ty",
                                        "transform", "type_functor", "loops", "debug", "param_dict", "collage", "data_dep_optimization")},
-    "nn": ("op.nn", None), "ty": ("type", None), "parser": ("text.parser", None),
+    "nn": ("op.nn", None), "parser": ("text.parser", None),
     "build": ("build_module", "build"), "create_executor": ("executors", "create_executor"),
     "optimize": ("build_module", "optimize"), "build_config": ("transform", "build_config"), "vm": ("backend.vm", None),
     "parse": ("text.parser", "parse"), "fromtext": ("text.parser", "fromtext"), "parse_expr": ("text.parser", "parse_expr"),

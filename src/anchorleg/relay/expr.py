@@ -116,7 +116,7 @@ class Tuple(ExprWithOp):
 class Var(ExprWithOp):
     """A local variable; each object is a variable of its own, whatever its name."""
 
-    __slots__ = ("name_hint", "type_annotation", "vid")
+    __slots__ = ("name_hint", "type_annotation")
     FIELDS = {"name_hint": DATA, "type_annotation": CHILD}
     BINDABLE, LABELS = True, ("name_hint",)
     __hash__ = RelayExpr.__hash__
@@ -128,6 +128,11 @@ class Var(ExprWithOp):
     def name(self) -> str:
         """The variable's name."""
         return self.name_hint
+
+    @property
+    def vid(self) -> Var:
+        """What identifies the variable: itself."""
+        return self
 
 
 class Call(ExprWithOp):

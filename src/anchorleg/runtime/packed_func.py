@@ -47,19 +47,21 @@ def convert_to_tvm_func(function: Callable) -> PackedFunc:
 
 
 def convert(value: object) -> object:
-    """A runtime value from a Python one: arrays become tensors, callables packed functions, lists are converted inside.
+    """A runtime value from a Python one: arrays become tensors, callables packed functions, lists tuples of such values.
 
-    Text, numbers, None and runtime objects stay as they are.
+    Text, numbers, None, runtime objects and nodes of the compiler stay as they are.
     """
     from .ndarray import NDArray, array
     from .object import Object
 
     if value is None or isinstance(value, (NDArray, Object, PackedFunc, str, bytes, int, float)):
         return value
+    if hasattr(type(value), "structural_parts"):  # a node: this room does not know their classes
+        return value
     if isinstance(value, (np.ndarray, np.generic)):
         return array(value)
     if isinstance(value, (list, tuple)):
-        return type(value)(convert(item) for item in value) if type(value) in (list, tuple) else value
+        return tuple(convert(item) for item in value) if type(value) in (list, tuple) else value
     if isinstance(value, dict):
         return {key: convert(item) for key, item in value.items()}
     if callable(value):
