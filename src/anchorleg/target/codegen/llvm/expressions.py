@@ -145,7 +145,7 @@ class Expressions(Memory):
     def _first_needed(self, node: Node) -> Any:
         if isinstance(node, tir.Let):
             return [partial(self._alias, node, node.body), node.body, partial(self._bind_let, node), node.value]
-        if isinstance(node, (tir.And, tir.Or)) and self._has_load(node.b):
+        if isinstance(node, (tir.And, tir.Or)) and node.dtype == "bool" and self._has_load(node.b):
             yes = isinstance(node, tir.And)
             return self._branch_steps(node, node.a, node.b if yes else "true", "false" if yes else node.b)
         if isinstance(node, tir.Call):
@@ -301,6 +301,8 @@ class Expressions(Memory):
         return self._ranged(value, _extreme_range(name, self.b.range_of(a), self.b.range_of(b)))
 
     def _index_division(self, name: str, a: Lin, b: Lin) -> Value:
+        if a.is_const and b.is_const:
+            return Lin(_divide(name, a.const, b.const))
         if not b.is_const or b.const <= 0:
             low_a, low_b = self.b.range_of(a)[0], self.b.range_of(b)[0]
             known = low_a is not None and low_b is not None and low_a >= 0 and low_b >= 0
@@ -502,6 +504,16 @@ def _is_vector(index: PrimExpr) -> bool:
 def base_plus(ar: Arith, dtype: str, base: str, steps: str) -> str:
     """base + constant steps, lane by lane."""
     return ar.op(f"add {llvm_type(dtype)} {base}, {steps}", base)
+
+
+def _divide(name: str, a: int, b: int) -> int:
+    """Integer division as the emitted code does it: by zero, 0."""
+    if b == 0:
+        return 0
+    if name in ("FloorDiv", "FloorMod"):
+        return a // b if name == "FloorDiv" else a % b
+    quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    return quotient if name == "Div" else a - quotient * b
 
 
 def _product_range(a: tuple[int | None, int | None], b: tuple[int | None, int | None]) -> tuple[int | None, int | None]:

@@ -18,7 +18,7 @@ _MAX_STRIDE = 4
 
 
 class Slots:
-    """A local buffer in registers: ``values[k]`` holds elements k·lanes … of it."""
+    """A local buffer in registers: ``values[k]`` holds elements k·lanes … of it; an access may be of a part of one."""
 
     __slots__ = ("dtype", "lanes", "count", "values")
 
@@ -73,7 +73,7 @@ class Memory:
         key = id(buffer.data)
         registers = self.slots.get(key)
         if registers is not None:
-            return registers.values.get(self._slot_of(index, registers), "poison")
+            return self._part(registers, index)
         if isinstance(index, Lin):
             return self._load_at(buffer, index, 1)
         if isinstance(index, VLin):
@@ -86,11 +86,40 @@ class Memory:
         values = [self._load_at(buffer, Lin(0, ((self.ar.lane(index, with_lanes("int64", lanes), i), 1),)), 1) for i in range(lanes)]
         return self.ar.from_lanes(values, dtype)
 
-    def _slot_of(self, index: Value, registers: Slots) -> int:
+    def _slot_of(self, index: Value, registers: Slots) -> tuple[int, int, int]:
+        """(register, first lane in it, lanes) of an access."""
         base = index.base if isinstance(index, VLin) else index
         if not isinstance(base, Lin) or not base.is_const:
             raise InternalError(f"{self.module.name}: a buffer held in registers is indexed by something not constant")
-        return base.const // registers.lanes
+        return *divmod(base.const, registers.lanes), index.lanes if isinstance(index, VLin) else 1
+
+    def _part(self, registers: Slots, index: Value) -> str:
+        """A register, or some neighbouring lanes of it."""
+        slot, first, lanes = self._slot_of(index, registers)
+        whole = registers.values.get(slot, "poison")
+        if lanes == registers.lanes:
+            return whole
+        if lanes == 1:
+            return self.ar.lane(whole, registers.dtype, first)
+        mask = ", ".join(f"i32 {first + i}" for i in range(lanes))
+        kind = llvm_type(registers.dtype)
+        return self.ar.op(f"shufflevector {kind} {whole}, {kind} poison, <{lanes} x i32> <{mask}>", whole)
+
+    def _store_part(self, registers: Slots, index: Value, value: str, dtype: str) -> None:
+        """Replaces a register, or some neighbouring lanes of it."""
+        slot, first, lanes = self._slot_of(index, registers)
+        if lanes == registers.lanes:
+            registers.values[slot] = value
+            return
+        whole, kind = registers.values.get(slot, "poison"), llvm_type(registers.dtype)
+        if lanes == 1:
+            registers.values[slot] = self.ar.op(f"insertelement {kind} {whole}, {llvm_type(dtype)} {value}, i32 {first}", whole, value)
+            return
+        part = llvm_type(dtype)
+        spread = ", ".join(f"i32 {i - first}" if first <= i < first + lanes else "i32 poison" for i in range(registers.lanes))
+        wide = self.ar.op(f"shufflevector {part} {value}, {part} poison, <{registers.lanes} x i32> <{spread}>", value)
+        mask = ", ".join(f"i32 {registers.lanes + i if first <= i < first + lanes else i}" for i in range(registers.lanes))
+        registers.values[slot] = self.ar.op(f"shufflevector {kind} {whole}, {kind} {wide}, <{registers.lanes} x i32> <{mask}>", whole, wide)
 
     def _align(self, buffer: Any) -> int:
         return item_bytes(buffer.dtype)
@@ -161,7 +190,7 @@ class Memory:
         key = id(buffer.data)
         registers = self.slots.get(key)
         if registers is not None:
-            registers.values[self._slot_of(index, registers)] = value
+            self._store_part(registers, index, value, dtype)
             return
         if isinstance(index, VLin) and index.stride != 1:
             self._scatter(buffer, [index.base.add(Lin(i * index.stride)) for i in range(index.lanes)], value, dtype)

@@ -65,12 +65,17 @@ def bodies_of(stmt: st.Stmt) -> list[st.Stmt]:
 class BufferFacts:
     """How one buffer (by its data variable) is used."""
 
-    __slots__ = ("static", "lanes", "aligned", "levels", "escapes")
+    __slots__ = ("static", "accesses", "levels", "escapes")
 
     def __init__(self) -> None:
-        self.static, self.aligned, self.escapes = True, True, False
-        self.lanes: set[int] = set()
+        self.static, self.escapes = True, False
+        self.accesses: list[tuple[bool, int, Any]] = []  # (whether it stores, lanes, affine form of the first index)
         self.levels: set[int] = set()
+
+    def register_lanes(self) -> int:
+        """The width of registers into which every access falls whole, or as a part of one; 0 when there is none."""
+        lanes = max((n for store, n, _ in self.accesses if store), default=1)
+        return lanes if all(_within(start, n, lanes) for _, n, start in self.accesses) else 0
 
 
 class Usage:
@@ -93,11 +98,10 @@ class Usage:
         facts = self.buffers.get(id(data))
         if facts is None:
             return 1
-        if not facts.static or facts.escapes or len(facts.lanes) != 1 or facts.levels != {self.alloc_level[id(data)]}:
+        if not facts.static or facts.escapes or facts.levels != {self.alloc_level[id(data)]}:
             return 0
-        lanes = next(iter(facts.lanes))
-        fits = size % lanes == 0 and size // lanes <= MAX_SLOTS and (lanes == 1 or facts.aligned)
-        return lanes if fits else 0
+        lanes = facts.register_lanes()
+        return lanes if lanes and size % lanes == 0 and size // lanes <= MAX_SLOTS else 0
 
     # -- the walk
 
@@ -117,7 +121,7 @@ class Usage:
         for e in expressions_of(stmt):
             self._expression(e)
         if isinstance(stmt, st.BufferStore):
-            self._access(stmt.buffer, stmt.indices, stmt.value.dtype)
+            self._access(stmt.buffer, stmt.indices, stmt.value.dtype, True)
             for key in self._enclosing:
                 self.writes[key].add(id(stmt.buffer.data))
         elif isinstance(stmt, st.Allocate):
@@ -165,28 +169,25 @@ class Usage:
             facts = self.buffers[id(data)] = BufferFacts()
         return facts
 
-    def _access(self, buffer: Any, indices: tuple[PrimExpr, ...], dtype: str) -> None:
+    def _access(self, buffer: Any, indices: tuple[PrimExpr, ...], dtype: str, store: bool = False) -> None:
         facts = self._facts(buffer.data)
         facts.levels.add(self._level)
         if not facts.static:
             return
         lanes = lanes_of(dtype)
-        facts.lanes.add(lanes)
         facts.static = len(indices) == 1 and self._is_static(indices[0], lanes)
-        if lanes > 1 and facts.static:
-            facts.aligned &= self._is_aligned(indices[0], lanes)
+        if facts.static:
+            base = indices[0].base if lanes > 1 else indices[0]  # type: ignore[attr-defined]
+            facts.accesses.append((store, lanes, self.affine(base)))
 
     def _is_static(self, index: PrimExpr, lanes: int) -> bool:
         if lanes > 1 and not (isinstance(index, tir.Ramp) and isinstance(index.stride, IntImm) and index.stride.value == 1):
             return False
         for node in post_order(index, operands):
-            if isinstance(node, tir.Var) and id(node) not in self._unrolled or isinstance(node, (BufferLoad, tir.Call)):
+            constant = id(node) in self._unrolled if isinstance(node, tir.Var) else isinstance(node, _FOLDED)
+            if not constant or node.dtype != "int64" and not isinstance(node, tir.Ramp):  # type: ignore[attr-defined]
                 return False
         return True
-
-    def _is_aligned(self, index: tir.Ramp, lanes: int) -> bool:
-        parts = self.affine(index.base)
-        return parts is not None and parts[0] % lanes == 0 and all(c % lanes == 0 for _, c in parts[1])
 
     # -- affine form
 
@@ -216,7 +217,21 @@ class Usage:
         return _plus(a, b if isinstance(node, tir.Add) else _scaled(b, -1))
 
 
+def _within(start: Any, lanes: int, width: int) -> bool:
+    """Whether ``lanes`` elements from ``start`` (affine, None: unknown) never cross a multiple of ``width``."""
+    if lanes == 1 or width == 1:
+        return lanes <= width
+    if start is None:
+        return False
+    constant, terms = start
+    if all(c % width == 0 for _, c in terms):
+        return constant % width + lanes <= width
+    return width % lanes == 0 and constant % lanes == 0 and all(c % lanes == 0 for _, c in terms)
+
+
 _AFFINE = (tir.Add, tir.Sub, tir.Mul)
+# what the emitter computes itself when the operands are constants
+_FOLDED = (IntImm, tir.Ramp, *_AFFINE, tir.Div, tir.Mod, tir.FloorDiv, tir.FloorMod, tir.Min, tir.Max)
 
 
 def _affine_operands(node: Node) -> Iterator[Node] | tuple[Node, ...]:
