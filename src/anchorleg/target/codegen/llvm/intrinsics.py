@@ -162,14 +162,19 @@ def _ldexp(em: Expressions, node: tir.Call, args: list[str]) -> str:
 
 def _fixed_point(em: Expressions, node: tir.Call, args: list[str]) -> str:
     """(x · 2**max(s,0)) · y, then a rounding shift right by q - min(s,0), in 64 bits."""
-    lanes = info(node.dtype).lanes
-    i64, source = with_lanes("int64", lanes), node.args[0].dtype
-    q, s = (em.ar.splat(em.ar.cast(v, "int32", "int64"), "int64", lanes) for v in args[2:4])
+    i64 = with_lanes("int64", info(node.dtype).lanes)
+    x, y, q, s = (_widened(em, node, args, i) for i in range(4))
     zero = em.ar.const(0, i64)
     left, right = em.ar.binary("Max", i64, s, zero), em.ar.binary("Min", i64, s, zero)
-    x = em.ar.shift(True, i64, em.ar.cast(args[0], source, i64), left)
-    product = em.ar.binary("Mul", i64, x, em.ar.cast(args[1], node.args[1].dtype, i64))
+    product = em.ar.binary("Mul", i64, em.ar.shift(True, i64, x, left), y)
     return em.ar.cast(_rounding_shift(em, i64, product, em.ar.binary("Sub", i64, q, right)), i64, node.dtype)
+
+
+def _widened(em: Expressions, node: tir.Call, args: list[str], i: int) -> str:
+    """Argument ``i`` as int64, with as many lanes as the call has."""
+    have, lanes = info(node.args[i].dtype).lanes, info(node.dtype).lanes
+    value = em.ar.cast(args[i], node.args[i].dtype, with_lanes("int64", have))
+    return value if have == lanes else em.ar.splat(value, "int64", lanes)
 
 
 def _rounding_shift(em: Expressions, i64: str, value: str, amount: str) -> str:
@@ -181,13 +186,7 @@ def _rounding_shift(em: Expressions, i64: str, value: str, amount: str) -> str:
 def _fixed_point_per_axis(em: Expressions, node: tir.Call, args: list[str]) -> str:
     lanes = info(node.dtype).lanes
     i64 = with_lanes("int64", lanes)
-
-    def wide(i: int) -> str:
-        have = info(node.args[i].dtype)
-        value = em.ar.cast(args[i], node.args[i].dtype, with_lanes("int64", have.lanes))
-        return value if have.lanes == lanes else em.ar.splat(value, "int64", lanes)
-
-    x, y, left, right, q = (wide(i) for i in range(5))
+    x, y, left, right, q = (_widened(em, node, args, i) for i in range(5))
     flags = [a if info(n.dtype).lanes == lanes else em.ar.splat(a, "bool", lanes) for a, n in zip(args[5:7], node.args[5:7])]
     zero = em.ar.const(0, i64)
     shifted = em.ar.shift(True, i64, x, em.ar.select(flags[0], i64, left, zero, lanes))
