@@ -15,10 +15,13 @@ from ....ir.expr import RelayExpr
 from ....ir.node import Node
 from ....ir.op import Op
 from ....ir.span import Span
-from ....ir.type import TensorType, Type
-from ...expr import Call, Constant, Tuple, Var
+from ....ir.type import TensorType, TupleType, Type
+from ....support.errors import AnchorlegError
+from ...expr import Call, Constant, Tuple, TupleGetItem, Var
+from ...op.registry import attrs_of
 from ...transform.fold_constant import fold_node
 from ...transform.infer_type import infer_type
+from ...transform.type_solver import same_type
 from .make import constant_of
 from .partial import PartialValues, fully_known
 
@@ -36,7 +39,7 @@ class Builder:
 
     def type_of(self, expr: RelayExpr) -> Type:
         """The type of an expression, new or settled."""
-        return infer_type(expr).checked_type
+        return typed(expr).checked_type
 
     def settle(self, exprs: Sequence[RelayExpr]) -> list[RelayExpr]:
         """The expressions typed, with constant parts evaluated and every new part labelled with the span of the node."""
@@ -68,8 +71,7 @@ class Builder:
         return None
 
     def _finish(self, expr: RelayExpr) -> RelayExpr:
-        typed = infer_type(expr)
-        folded = self._fold(typed)
+        folded = self._fold(typed(expr))
         if not isinstance(folded, _LEAVES) and folded.span is None:
             folded.span = self.span
         return folded
@@ -90,6 +92,52 @@ class Builder:
         if value is None or not fully_known(value) or not isinstance(expr.checked_type, TensorType):
             return expr
         return constant_of(value.astype(expr.checked_type.dtype))
+
+
+class _AskInference(Exception):
+    """Types are not plainly equal: let inference decide, and word the error."""
+
+
+class _Exact:
+    """The context of a type relation whose argument types are all known."""
+
+    def unify(self, a: Type, b: Type) -> Type:
+        """The type that both are."""
+        if not same_type(a, b):
+            raise _AskInference
+        return a
+
+
+_EXACT = _Exact()
+
+
+def typed(expr: RelayExpr) -> RelayExpr:
+    """The expression with its type set.  Where all parts have theirs, which is the rule, only the expression itself is looked at."""
+    if expr._checked_type is None:
+        try:
+            found = _plain_type(expr)
+        except (_AskInference, AnchorlegError):
+            found = None
+        if found is None:  # parts without types, free variables, errors: all that is rare
+            return infer_type(expr)
+        expr._checked_type = found
+    return expr
+
+
+def _plain_type(expr: RelayExpr) -> Type | None:
+    if isinstance(expr, TupleGetItem):
+        whole = expr.tuple_value._checked_type
+        return whole.fields[expr.index] if isinstance(whole, TupleType) and expr.index < len(whole.fields) else None
+    if isinstance(expr, Tuple):
+        fields = [f._checked_type for f in expr.fields]
+        return TupleType(fields) if None not in fields else None
+    if not isinstance(expr, Call) or not isinstance(expr.op, Op) or expr.op.relation is None:
+        return None
+    types = tuple(a._checked_type for a in expr.args)
+    if None in types or expr.op.num_inputs not in (-1, len(types)):
+        return None
+    found = expr.op.relation(types, attrs_of(expr.op, expr.attrs), _EXACT)
+    return found if isinstance(found, (TensorType, TupleType)) else None
 
 
 def _key_of(expr: RelayExpr) -> tuple[Any, list[Any]]:

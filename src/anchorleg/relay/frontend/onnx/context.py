@@ -102,6 +102,10 @@ class NodeContext:
         """Axes counted from the front."""
         return [self.axis(int(v), rank) for v in values]
 
+    def settled(self, *exprs: RelayExpr) -> list[RelayExpr]:
+        """The expressions typed, with constant parts evaluated: for parts that a converter uses many times over."""
+        return self.builder.settle(exprs)
+
     # -- values --------------------------------------------------------------------------------------
 
     def value(self, expr: RelayExpr | None) -> np.ndarray | None:

@@ -64,6 +64,19 @@ def stack(parts: Sequence[RelayExpr], axis: int) -> RelayExpr:
     return call("stack", Tuple(parts), axis=axis)
 
 
+_GROUP = 32  # tensors joined at once: more are joined in equal groups first, which then share a kernel
+
+
+def stack_many(parts: Sequence[RelayExpr]) -> RelayExpr:
+    """The parts joined along a new first axis, however many they are."""
+    if len(parts) <= _GROUP:
+        return stack(parts, 0)
+    groups = [stack(parts[i:i + _GROUP], 0) for i in range(0, len(parts), _GROUP)]
+    while len(groups) > _GROUP:
+        groups = [concat(groups[i:i + _GROUP], 0) for i in range(0, len(groups), _GROUP)]
+    return concat(groups, 0)
+
+
 def split(x: RelayExpr, sections: Any, axis: int) -> list[RelayExpr]:
     """``x`` cut into equal parts (an int) or at the given places along ``axis``."""
     if isinstance(sections, int):

@@ -10,7 +10,7 @@ from .....ir.expr import RelayExpr
 from .....support.errors import ArgumentError, UnsupportedOpError
 from ....expr import If, Tuple
 from ..context import NodeContext
-from ..make import const, items, reshape, slice_axis, squeeze, stack
+from ..make import const, items, reshape, slice_axis, squeeze, stack, stack_many
 from ..registry import op
 from ..scope import Scope
 
@@ -79,7 +79,7 @@ def loop(n: NodeContext) -> list[RelayExpr]:
 def _stacked(n: NodeContext, scans: list[list[RelayExpr]], count: int) -> list[RelayExpr]:
     if count and not scans:
         raise UnsupportedOpError("a loop without turns has no element to take the shape of its results from")
-    return [stack([each[i] for each in scans], 0) for i in range(count)]
+    return [stack_many([each[i] for each in scans]) for i in range(count)]
 
 
 @op("Scan", since=9)

@@ -12,7 +12,7 @@ import numpy as np
 from .....ir.expr import RelayExpr
 from .....support.errors import ArgumentError, UnsupportedOpError
 from ..context import NodeContext
-from ..make import call, concat, const, expand_dims, reshape, slice_axis, split, squeeze, stack, transpose, where
+from ..make import call, concat, const, expand_dims, reshape, slice_axis, split, squeeze, stack, stack_many, transpose, where
 from ..registry import op
 from .activation import elu_of, hard_sigmoid_of, softplus_of
 
@@ -109,6 +109,7 @@ class _Gru(Cell):
 
     def __init__(self, n: NodeContext, hidden: int) -> None:
         super().__init__(n, hidden)
+        self.parts: dict[tuple[int, int, int], RelayExpr] = {}
         self.reset_after = bool(n.attr("linear_before_reset", 0))
 
     def input_bias(self, d: Direction) -> RelayExpr | None:
@@ -117,20 +118,27 @@ class _Gru(Cell):
         update_reset = slice_axis(d.rb, 0, 0, 2 * self.hidden)
         return call("add", d.wb, concat([update_reset, const(np.zeros(self.hidden), self.n.dtype(d.rb))], 0))
 
+    def rows(self, weights: RelayExpr, first: int, last: int) -> RelayExpr:
+        """The weights of some of the gates; made once, used in every step."""
+        key = (id(weights), first, last)
+        if key not in self.parts:
+            self.parts[key] = self.n.settled(slice_axis(weights, 0, first * self.hidden, last * self.hidden))[0]
+        return self.parts[key]
+
     def step(self, x: RelayExpr, states: list[RelayExpr], d: Direction) -> list[RelayExpr]:
         h, size = states[0], self.hidden
         f, g = d.activations
-        xz, xr, xh = split(x, 3, 1)
+        xz, xr, xh = _gates(x, 3, size)
         if self.reset_after:
-            hz, hr, hh = split(self.recurrent(h, d.r, 3 * size), 3, 1)
-            hh = hh if d.rb is None else call("add", hh, slice_axis(d.rb, 0, 2 * size, 3 * size))
+            hz, hr, hh = _gates(self.recurrent(h, d.r, 3 * size), 3, size)
+            hh = hh if d.rb is None else call("add", hh, self.rows(d.rb, 2, 3))
         else:
-            hz, hr = split(self.recurrent(h, slice_axis(d.r, 0, 0, 2 * size), 2 * size), 2, 1)
+            hz, hr = _gates(self.recurrent(h, self.rows(d.r, 0, 2), 2 * size), 2, size)
         z, r = f(self.clipped(call("add", xz, hz))), f(self.clipped(call("add", xr, hr)))
         if self.reset_after:
             candidate = call("multiply", r, hh)
         else:
-            candidate = self.recurrent(call("multiply", r, h), slice_axis(d.r, 0, 2 * size, 3 * size), size)
+            candidate = self.recurrent(call("multiply", r, h), self.rows(d.r, 2, 3), size)
         new = g(self.clipped(call("add", xh, candidate)))
         return [call("add", call("multiply", call("subtract", self.n.like(1, z), z), new), call("multiply", z, h))]
 
@@ -143,7 +151,7 @@ class _Lstm(Cell):
     def step(self, x: RelayExpr, states: list[RelayExpr], d: Direction) -> list[RelayExpr]:
         h, c = states
         f, g, out = d.activations
-        i, o, forget, new = split(call("add", x, self.recurrent(h, d.r, 4 * self.hidden)), 4, 1)
+        i, o, forget, new = _gates(call("add", x, self.recurrent(h, d.r, 4 * self.hidden)), 4, self.hidden)
         pi, po, pf = split(d.p, 3, 0) if d.p is not None else (None, None, None)
         i = f(self.clipped(_peep(i, pi, c)))
         forget = call("subtract", self.n.like(1, i), i) if self.n.attr("input_forget", 0) else f(self.clipped(_peep(forget, pf, c)))
@@ -164,23 +172,30 @@ def _unroll(n: NodeContext, x: RelayExpr, lengths: RelayExpr | None, states: lis
     products = call("nn.dense", reshape(x, [-1, inputs]), d.w, units=cell.gates * cell.hidden, out_dtype="")
     bias = cell.input_bias(d)
     products = products if bias is None else call("add", products, bias)
-    each = [squeeze(p, [0]) if steps > 1 else p for p in _per_step(products, steps, cell)]
+    each = _per_step(products, steps, cell)
     outputs: list[Any] = [None] * steps
     for t in range(steps) if lengths is not None or not d.backward else reversed(range(steps)):
-        new = cell.step(each[t], states, d)
+        new = n.settled(*cell.step(each[t], states, d))
         if lengths is None:
             states, outputs[t] = new, new[0]
         else:
             alive = expand_dims(call("less", const(t, n.dtype(lengths)), lengths), 1)
             outputs[t] = where(alive, new[0], n.like(0, new[0]))
-            states = [where(alive, a, b) for a, b in zip(new, states)]
+            states = n.settled(*(where(alive, a, b) for a, b in zip(new, states)))
     return outputs, states
 
 
 def _per_step(products: RelayExpr, steps: int, cell: Cell) -> list[RelayExpr]:
+    """The rows of each step.  The step is an index tensor, not an attribute, so that all steps share their kernels."""
     if steps == 1:
         return [products]
-    return split(reshape(products, [steps, -1, cell.gates * cell.hidden]), steps, 0)
+    whole = cell.n.settled(reshape(products, [steps, -1, cell.gates * cell.hidden]))[0]
+    return [squeeze(call("take", whole, const([t], "int64"), axis=0, batch_dims=0, mode="fast"), [0]) for t in range(steps)]
+
+
+def _gates(x: RelayExpr, count: int, size: int) -> list[RelayExpr]:
+    """The columns of each gate."""
+    return [slice_axis(x, 1, i * size, (i + 1) * size) for i in range(count)]
 
 
 def _lengths(n: NodeContext, steps: int) -> RelayExpr | None:
@@ -197,12 +212,12 @@ def _directions(n: NodeContext, cell: Cell, count: int) -> list[Direction]:
 
     def part(index: int, i: int) -> RelayExpr | None:
         whole = n.input(index)
-        return None if whole is None else squeeze(slice_axis(whole, 0, i, i + 1), [0])
+        return None if whole is None else n.settled(squeeze(slice_axis(whole, 0, i, i + 1), [0]))[0]
 
     found = []
     for i in range(count):
         b = part(3, i)
-        wb, rb = (None, None) if b is None else (slice_axis(b, 0, 0, size), slice_axis(b, 0, size, 2 * size))
+        wb, rb = (None, None) if b is None else n.settled(slice_axis(b, 0, 0, size), slice_axis(b, 0, size, 2 * size))
         peepholes = part(7, i) if cell.states == 2 else None
         found.append(Direction(part(1, i), part(2, i), wb, rb, peepholes, activations[i], direction == "reverse" or i == 1))  # type: ignore[arg-type]
     return found
@@ -224,7 +239,7 @@ def _recurrent(n: NodeContext, make: type[Cell]) -> list[RelayExpr]:
     for i, d in enumerate(_directions(n, cell, count)):
         states = [_initial(n, x, 5 + s, i, batch, cell, batch_first) for s in range(cell.states)]
         ys, finals = _unroll(n, x, lengths, states, cell, d)
-        y = stack(ys, 0)
+        y = stack_many(ys)
         outputs.append(call("reverse_sequence", y, lengths, seq_axis=0, batch_axis=1) if lengths is not None and d.backward else y)
         last.append(finals)
     axis = 2 if batch_first else 1
