@@ -51,8 +51,14 @@ def _passes(n: Any) -> Any:
     return tir.op.select(tir.op.less_equal(n, 1), 0, 64 - tir.op.cast(tir.clz(tir.op.maximum(n - 1, 1)), "int64"))
 
 
-def merge_sort(n: Any, load_key: Callable[[Any], Any], kind: str, ascending: bool, use: Callable[[View, View, Any], Any]) -> Any:
-    """Sorts ``n`` keys and then runs ``use(keys, indices, offset)``: the order lies in both arrays from ``offset`` on."""
+def merge_sort(n: Any, load_key: Callable[[Any], Any], kind: str, ascending: bool, use: Callable[[View, View, Any], Any],
+               capacity: Any = None) -> Any:
+    """Sorts ``n`` keys and then runs ``use(keys, indices, offset)``: the order lies in both arrays from ``offset`` on.
+
+    ``capacity`` bounds ``n`` where that is only known when the kernel runs.
+    """
+    room = n if capacity is None else capacity
+
     def with_arrays(keys: View, order: View) -> Any:
         fill = loop(n, lambda i: seq(keys.store(i, load_key(i)), order.store(i, i)), "fill")
         passes = _passes(n)
@@ -66,7 +72,7 @@ def merge_sort(n: Any, load_key: Callable[[Any], Any], kind: str, ascending: boo
 
         return seq(fill, loop(passes, one_pass, "pass"), use(keys, order, tir.floormod(passes, 2) * n))
 
-    return scratch(2 * n, kind, lambda keys: scratch(2 * n, "int64", lambda order: with_arrays(keys, order), "order"), "keys")
+    return scratch(2 * room, kind, lambda keys: scratch(2 * room, "int64", lambda order: with_arrays(keys, order), "order"), "keys")
 
 
 def _merge(n: Any, low: Any, width: Any, source: Any, target: Any, keys: View, order: View, ascending: bool) -> Any:
@@ -111,7 +117,7 @@ def _sorted_rows(data: Tensor, axis: int, ascending: bool, name: str, shapes: li
                 rest = loop(lines.length - n, lambda k: emit(source, outs, r, n + k, n + k, lines), "rest") if length is not None else None
                 return seq(ordered, rest)
 
-            return merge_sort(n, lambda i: sort_key(source[base + i * lines.stride]), key_dtype(data.dtype), ascending, use)
+            return merge_sort(n, lambda i: sort_key(source[base + i * lines.stride]), key_dtype(data.dtype), ascending, use, lines.length)
 
         return rows(lines.count, row)
 

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from anchorleg import relay, te
+from anchorleg.driver.build_module import build
 from anchorleg.relay.op.strategy import load_all
+from anchorleg.runtime import ndarray
 from anchorleg.runtime.dtype import numpy_dtype
 from anchorleg.target import Target
 from anchorleg.te.lower.prim_func import schedule_to_prim_func
@@ -37,20 +39,29 @@ def run_call(call: Any, args: list[np.ndarray]) -> np.ndarray:
     return out
 
 
-def value_of(expr: Any, values: dict[Any, Any]) -> Any:
+def run_compiled(call: Any, args: list[np.ndarray]) -> np.ndarray:
+    """What the operator's compiled kernel computes, on this machine."""
+    inputs, outputs, sch = scheduled(call)
+    kernel = build(sch, [*inputs, *outputs], target=TARGET, name="kernel")["kernel"]
+    out = ndarray.array(np.zeros([int(d) for d in call.checked_type.dims], numpy_dtype(call.checked_type.dtype)))
+    kernel(*[ndarray.array(a) for a in args], out)
+    return out.numpy()
+
+
+def value_of(expr: Any, values: dict[Any, Any], run: Any = run_call) -> Any:
     """An expression's value, each operator run as a kernel of its own."""
     if isinstance(expr, relay.Var):
         return values[expr]
     if isinstance(expr, relay.Constant):
         return expr.data.numpy()
     if isinstance(expr, relay.Tuple):
-        return tuple(value_of(f, values) for f in expr.fields)
+        return tuple(value_of(f, values, run) for f in expr.fields)
     if isinstance(expr, relay.TupleGetItem):
-        return value_of(expr.tuple_value, values)[expr.index]
-    return run_call(expr, [value_of(a, values) for a in expr.args])
+        return value_of(expr.tuple_value, values, run)[expr.index]
+    return run(expr, [value_of(a, values, run) for a in expr.args])
 
 
-def run_kernels(each: Case) -> None:
-    """Types the case's expression, runs it by kernels and compares."""
+def run_kernels(each: Case, run: Any = run_call) -> None:
+    """Types the case's expression, runs it by kernels (interpreted, or ``run_compiled``) and compares."""
     main = module(each)["main"]
-    check(value_of(main.body, dict(zip(main.params, each.inputs))), each.want, main.body.checked_type)
+    check(value_of(main.body, dict(zip(main.params, each.inputs)), run), each.want, main.body.checked_type)

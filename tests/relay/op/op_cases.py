@@ -69,3 +69,41 @@ def _value(expr: Any, values: dict[Any, Any]) -> Any:
     if isinstance(expr, relay.TupleGetItem):
         return _value(expr.tuple_value, values)[expr.index]
     return evaluate(expr.op, expr.attrs, [_value(a, values) for a in expr.args], expr.checked_type)
+
+
+def run_compute(each: Case) -> None:
+    """Runs the call's first implementation (compute, schedule, lowering) under the definition of the loop language."""
+    from anchorleg import te
+    from anchorleg.relay.op.strategy import load_all
+    from anchorleg.runtime.dtype import numpy_dtype
+    from anchorleg.target.target import Target
+    from anchorleg.te.lower.prim_func import schedule_to_prim_func
+    from anchorleg.tir.interpreter import run_primfunc
+
+    load_all()
+    main = module(each)["main"]
+    call, field = main.body, None
+    if isinstance(call, relay.TupleGetItem):
+        call, field = call.tuple_value, call.index
+    values = {p: x for p, x in zip(main.params, each.inputs)}
+    arrays = [x for a in call.args for x in _flat(_value(a, values))]
+    types = [t for a in call.args for t in _flat_types(a.checked_type)]
+    inputs = [te.placeholder(x.shape, t.dtype) for x, t in zip(arrays, types)]
+    target = Target("llvm -mcpu=x86-64-v3")
+    with target:
+        implementation = call.op.get_attr("FTVMStrategy")(call.attrs, inputs, call.checked_type, target).implementations[0]
+        outs = implementation.compute(call.attrs, inputs, call.checked_type)
+        func = schedule_to_prim_func(implementation.schedule(call.attrs, outs, target), [*inputs, *outs])
+    want = each.want if isinstance(each.want, tuple) and field is None else [each.want] * len(outs)
+    results = [np.zeros(np.asarray(w).shape, numpy_dtype(t.dtype)) for w, t in zip(want, outs)]
+    run_primfunc(func, *[np.array(x, order="C") for x in arrays], *results)
+    got = results[field] if field is not None else tuple(results) if isinstance(each.want, tuple) else results[0]
+    check(got, each.want, main.body.checked_type)
+
+
+def _flat(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, tuple) else [value]
+
+
+def _flat_types(t: Any) -> list[Any]:
+    return list(t.fields) if hasattr(t, "fields") else [t]
