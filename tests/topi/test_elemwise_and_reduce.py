@@ -12,7 +12,7 @@ from anchorleg.tir.interpreter import run_primfunc
 from anchorleg.topi.injective import schedule_injective
 from anchorleg.topi.reduction_schedule import schedule_reduce
 
-from ..relay.op.kernels import run_kernels
+from ..relay.op.kernels import run_compiled, run_kernels
 from ..relay.op.tensor.cases import FAMILIES
 
 WIDE = Target("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4")  # 16 lanes of float32
@@ -27,6 +27,12 @@ def test_scheduled_kernels(family):
         except AssertionError as exc:
             failed.append(f"{case}: {exc}")
     assert not failed, f"{len(failed)} cases failed:\n" + "\n".join(failed[:5])
+
+
+@pytest.mark.parametrize("family, every", [("unary", 37), ("binary", 41), ("convert", 7), ("create", 5), ("reduce", 43)])
+def test_compiled_kernels(family, every):
+    for case in list(FAMILIES[family]())[::every]:
+        run_kernels(case, run_compiled)
 
 
 def marks(stage):
