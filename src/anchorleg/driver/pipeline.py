@@ -1,15 +1,16 @@
 """The passes between a scheduled function and code, in order, with the reason for the order.
 
-=================  =====================================================================================================
-StorageFlatten     first: the passes after it see one-dimensional buffers and plain allocations only
-LoopPartition      while loops are whole: the main part of a loop with ``likely`` conditions loses them
-VectorizeLoop      on loops freed of conditions, which would otherwise keep them scalar
-InjectVirtualThread, InjectDoubleBuffer   what devices ask for, before memory is shared out
-StorageRewrite     when every access is in its final form: buffers whose lives do not overlap share memory
-UnrollLoop         applies the hints of pragmas (an UNROLLED loop itself is unrolled by the code generator)
-Simplify, RemoveNoOp   clean up what the others left
-LowerIntrin        last: intrinsics in terms of what every code generator knows
-=================  =====================================================================================================
+========================  ==============================================================================================
+StorageFlatten            first: the passes after it see one-dimensional buffers and plain allocations only
+LoopPartition             while loops are whole: the main part of a loop with ``likely`` conditions loses them
+Simplify, VectorizeLoop   on loops freed of conditions, which would otherwise keep them scalar; indices in their simplest form
+                          first, so that what lies next to one another is seen to
+StorageRewrite            when every access is in its final form: buffers whose lives do not overlap share memory
+UnrollLoop                applies the hints of pragmas (an UNROLLED loop itself is unrolled by the code generator)
+Simplify, RemoveNoOp      clean up what the others left
+BF16/FP8ComputeLegalize   arithmetic on narrow floats in float32, after all that could have folded it
+LowerIntrin               last: intrinsics in terms of what every code generator knows
+========================  ==============================================================================================
 """
 from __future__ import annotations
 
@@ -26,9 +27,9 @@ register_config_option("tir.simple_mode", bool, "lower without partitioning, for
 
 _PHASES: tuple[tuple[str, ...], ...] = (
     ("StorageFlatten",),
-    ("LoopPartition", "VectorizeLoop", "InjectVirtualThread", "InjectDoubleBuffer", "StorageRewrite", "UnrollLoop"),
+    ("LoopPartition", "Simplify", "VectorizeLoop", "StorageRewrite", "UnrollLoop"),
     ("Simplify", "RemoveNoOp"),
-    ("LowerIntrin",),
+    ("BF16ComputeLegalize", "FP8ComputeLegalize", "LowerIntrin"),
 )
 _NOT_SIMPLE = ("LoopPartition", "LowerIntrin")
 
@@ -36,20 +37,16 @@ _NOT_SIMPLE = ("LoopPartition", "LowerIntrin")
 def lowering_passes(simple_mode: bool = False) -> list[Pass]:
     """The passes from a function with multi-dimensional buffers to a flat one, under the current PassContext."""
     ctx = PassContext.current()
-    simple = simple_mode or ctx.get("tir.simple_mode", False)
+    left_out = set(_NOT_SIMPLE) if simple_mode or ctx.get("tir.simple_mode", False) else set()
+    if ctx.get("tir.disable_storage_rewrite", False):
+        left_out.add("StorageRewrite")
     added = [(int(phase), each) for phase, each in ctx.get("tir.add_lower_pass", [])]
     passes: list[Pass] = []
     for phase, names in enumerate(_PHASES):
         passes.extend(_as_pass(each) for p, each in added if p == phase)
-        passes.extend(_make(name, ctx) for name in names if not (simple and name in _NOT_SIMPLE) and _wanted(name, ctx))
+        passes.extend(_make(name, ctx) for name in names if name not in left_out)
     passes.extend(_as_pass(each) for p, each in added if p >= len(_PHASES))
     return passes
-
-
-def _wanted(name: str, ctx: PassContext) -> bool:
-    from ..tir import transform
-
-    return hasattr(transform, name) and not (name == "StorageRewrite" and ctx.get("tir.disable_storage_rewrite", False))
 
 
 def _make(name: str, ctx: PassContext) -> Pass:
