@@ -38,7 +38,7 @@ _LAZY: dict[str, tuple[str, str | None]] = {
 
 
 def _import_from_std(mod: _Any, name: str) -> None:
-    importlib.import_module(f"{__name__}.std").import_from_std(mod, name)
+    importlib.import_module(f"{__name__}.library").import_from_std(mod, name)
 
 
 _register_library(_import_from_std)

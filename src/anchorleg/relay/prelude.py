@@ -9,7 +9,7 @@ from ..ir.type import GlobalTypeVar, TypeCall
 from ..support.errors import ArgumentError
 from .adt import Constructor
 from .function import Function
-from .std import import_from_std
+from .library import import_from_std
 from .tensor_array import DTYPES, StaticTensorArrayOps, TensorArrayOps, shape_of_type_name, static_name
 
 _FUNCTIONS = ("id", "compose", "flip", "hd", "tl", "nth", "update", "map", "foldl", "foldr", "foldr1", "concat", "filter", "zip", "rev",

@@ -9,7 +9,7 @@ from typing import Any, Sequence
 
 from ..ir.expr import Any as AnyDim
 from ..support.errors import ArgumentError
-from .std import add_text
+from .library import add_text
 
 MAX_RANK = 6
 DTYPES = ("float32", "float16", "float64", "int32", "uint8", "int8", "int16", "uint16", "int64")

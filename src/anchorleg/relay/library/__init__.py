@@ -19,7 +19,7 @@ def import_from_std(mod: IRModule, name: str) -> None:
     names = _DEFINED.findall(LIBRARIES[name])
     known = {g.name_hint for g in (*mod.functions, *mod.type_definitions)}
     if not known.issuperset(names):
-        add_text(mod, LIBRARIES[name], f"std/{name}")
+        add_text(mod, LIBRARIES[name], f"library/{name}")
 
 
 def add_text(mod: IRModule, text: str, source: str) -> None:
