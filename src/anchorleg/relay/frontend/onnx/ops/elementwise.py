@@ -171,6 +171,8 @@ def clip_v11(n: NodeContext) -> RelayExpr:
 
 def dtype_limits(dtype: str) -> tuple[int, int]:
     """The smallest and largest value of an integer type."""
+    if dtype in ("int4", "uint4"):
+        return (-8, 7) if dtype == "int4" else (0, 15)
     info = np.iinfo(dtype)
     return int(info.min), int(info.max)
 
@@ -185,6 +187,8 @@ def add_all(terms: Sequence[RelayExpr]) -> RelayExpr:
 @op("BitCast")
 def bit_cast(n: NodeContext) -> RelayExpr:
     """The same bits under another type of the same width."""
+    if n.dtype(n.need(0)) == "bool":
+        return cast(cast(n.need(0), "uint8"), relay_dtype(n.attr("to"), "the result"))
     return call("reinterpret", n.need(0), dtype=relay_dtype(n.attr("to"), "the result"))
 
 

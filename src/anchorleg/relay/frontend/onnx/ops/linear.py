@@ -6,7 +6,6 @@ from typing import Any, Sequence
 
 from .....ir.expr import RelayExpr
 from .....support.errors import ArgumentError, UnsupportedOpError
-from ....expr import Tuple
 from ....op.type_relations import broadcast_shapes
 from ..context import NodeContext
 from ..make import call, expand_dims, reshape, squeeze, transpose
@@ -143,13 +142,6 @@ def _product(n: NodeContext, a: RelayExpr, b: RelayExpr, transposed: bool) -> Re
         units = n.dims(weight)[0]
         return call("nn.dense", a, weight, units=units if isinstance(units, int) else None, out_dtype="")
     return matmul(n, a, b)
-
-
-@op("Einsum")
-def einsum(n: NodeContext) -> RelayExpr:
-    """Einstein's sum."""
-    equation = n.attr("equation").replace(" ", "")
-    return call("einsum", Tuple(n.present()), equation=equation)
 
 
 @op("FusedMatMul", "TransposeMatMul", domain=MICROSOFT)

@@ -54,8 +54,8 @@ def quantize_linear(n: NodeContext) -> RelayExpr:
     """x / y_scale + y_zero_point, rounded and cut to an integer type."""
     x, scale, zero = n.need(0), n.need(1), n.input(2)
     dtype = n.dtype(zero) if zero is not None else relay_dtype(n.attr("output_dtype", 0) or 2, "the result")
-    if is_float(dtype) or "4" in dtype:
-        raise UnsupportedOpError(f"quantising to {dtype} is not supported; 8, 16 and 32 bit integers are")
+    if "float" in dtype:
+        raise UnsupportedOpError(f"quantising to {dtype} is not supported; integers are")
     axis, block = n.attr("axis", 1), n.attr("block_size", 0)
     x = x if is_float(n.dtype(x)) else cast(x, "float32")
     return quantized(n, x, along(n, x, scale, axis, block), None if zero is None else along(n, x, zero, axis, block), dtype)

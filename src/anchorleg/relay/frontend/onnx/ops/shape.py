@@ -282,7 +282,12 @@ def depth_to_space(n: NodeContext) -> RelayExpr:
 
 @op("SpaceToDepth")
 def space_to_depth(n: NodeContext) -> RelayExpr:
-    """Blocks of pixels become channels."""
+    """Blocks of pixels become channels: the block's place is the outer part of a channel's number (DCR) or the inner one (CRD)."""
+    x, block = n.need(0), n.attr("blocksize")
+    if n.attr("mode", "DCR") == "CRD":
+        batch, channels, height, width = n.static_dims(x)
+        split_up = reshape(x, [batch, channels, height // block, block, width // block, block])
+        return reshape(transpose(split_up, [0, 1, 3, 5, 2, 4]), [batch, channels * block * block, height // block, width // block])
     return call("nn.space_to_depth", n.need(0), block_size=n.attr("blocksize"), layout="NCHW")
 
 

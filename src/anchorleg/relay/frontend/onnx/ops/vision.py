@@ -10,8 +10,9 @@ from .....ir.expr import RelayExpr
 from .....support.errors import ArgumentError, UnsupportedOpError
 from ....op.dyn import transform as dyn
 from ..context import NodeContext
-from ..make import call, concat, const, expand_dims, items, reshape, transpose
+from ..make import call, concat, const, expand_dims, items, reduce, reshape, slice_axis, stack, transpose
 from ..registry import op
+from .elementwise import add_all
 from .linear import matmul
 
 
@@ -55,10 +56,69 @@ def roi_align(n: NodeContext) -> RelayExpr:
     scale, mode = n.attr("spatial_scale", 1.0), n.attr("mode", "avg")
     if mode not in ("avg", "max"):
         raise ArgumentError(f"mode must be avg or max, got {mode!r}")
-    aligned = n.attr("coordinate_transformation_mode", "half_pixel" if n.version >= 16 else "output_half_pixel") == "half_pixel"
+    half = n.attr("coordinate_transformation_mode", "half_pixel" if n.version >= 16 else "output_half_pixel") == "half_pixel"
+    samples, size = n.attr("sampling_ratio", 0), (n.attr("output_height", 1), n.attr("output_width", 1))
+    if half or mode == "max":
+        if samples <= 0:
+            raise UnsupportedOpError("RoiAlign with half_pixel or mode max needs a sampling_ratio over 0")
+        return _sampled_boxes(n, x, boxes, batch, size, samples, scale, half, mode)
     rois = concat([expand_dims(n.to(batch, n.dtype(boxes)), 1), boxes], 1)
-    return call("vision.roi_align", x, rois, pooled_size=(n.attr("output_height", 1), n.attr("output_width", 1)), spatial_scale=scale,
-                sample_ratio=n.attr("sampling_ratio", 0), layout="NCHW", mode=mode, **({"aligned": True} if aligned else {}))
+    return call("vision.roi_align", x, rois, pooled_size=size, spatial_scale=scale, sample_ratio=samples, layout="NCHW", mode=mode)
+
+
+def _sampled_boxes(n: NodeContext, x: RelayExpr, boxes: RelayExpr, batch: RelayExpr, size: tuple[int, int], samples: int, scale: float,
+                   half: bool, mode: str) -> RelayExpr:
+    """Each box sampled at a fixed number of places: four neighbours of each, weighted, then averaged (or the largest taken)."""
+    height, width = n.static_dims(x)[2:]
+    count = n.static_dims(boxes, "the boxes")[0]
+    scaled = call("subtract", call("multiply", boxes, n.like(scale, boxes)), n.like(0.5 if half else 0.0, boxes))
+    first, last = items(call("split", scaled, indices_or_sections=2, axis=1), 2)  # (x, y) of both corners
+    extent = call("subtract", last, first)
+    extent = extent if half else call("maximum", extent, n.like(1, boxes))
+    near, far, low, high, inside = [], [], [], [], []
+    for axis, limit in ((1, height), (0, width)):
+        parts = size[0 if axis == 1 else 1]
+        steps = n.like(((np.arange(parts * samples) + 0.5) / (parts * samples))[None], boxes)
+        one = slice_axis(first, 1, axis, axis + 1)
+        at = call("add", one, call("multiply", slice_axis(extent, 1, axis, axis + 1), steps))
+        inside.append(call("logical_and", call("greater_equal", at, n.like(-1, at)), call("less_equal", at, n.like(limit, at))))
+        at = call("clip", at, a_min=0.0, a_max=float(limit - 1))
+        whole = call("floor", at)
+        low.append(call("cast", whole, dtype="int64"))
+        high.append(call("cast", call("minimum", call("add", whole, n.like(1, at)), n.like(limit - 1, at)), dtype="int64"))
+        far.append(call("subtract", at, whole))
+        near.append(call("subtract", n.like(1, at), far[-1]))
+    rows, columns = size[0] * samples, size[1] * samples
+    full = [count, rows, columns]
+    planes = transpose(x, [0, 2, 3, 1])
+    kept = call("expand_dims", call("cast", call("logical_and", *_grid(inside)), dtype=n.dtype(x)), axis=3, num_newaxis=1)
+
+    def corner(ys: RelayExpr, xs: RelayExpr, wy: RelayExpr, wx: RelayExpr) -> RelayExpr:
+        places = [reshape(batch, [count, 1, 1]), *_grid([ys, xs])]
+        index = stack([call("broadcast_to", n.to(p, "int64"), shape=full, dtype="") for p in places], 0)
+        weight = call("expand_dims", call("multiply", *_grid([wy, wx])), axis=3, num_newaxis=1)
+        return call("multiply", call("gather_nd", planes, index, batch_dims=0, index_rank=3), n.to(weight, n.dtype(x)))
+
+    corners = [corner(ys, xs, wy, wx) for ys, wy in ((low[0], near[0]), (high[0], far[0])) for xs, wx in ((low[1], near[1]), (high[1], far[1]))]
+    blocks = [count, size[0], samples, size[1], samples, -1]
+    if mode == "max":
+        found = reduce("max", reshape(call("multiply", stack_max(corners), kept), blocks), [2, 4], False)
+    else:
+        found = reduce("mean", reshape(call("multiply", add_all(corners), kept), blocks), [2, 4], False)
+    return transpose(found, [0, 3, 1, 2])
+
+
+def _grid(pair: list[RelayExpr]) -> list[RelayExpr]:
+    """Values by row and by column, such that they broadcast to (boxes, rows, columns)."""
+    return [expand_dims(pair[0], 2), expand_dims(pair[1], 1)]
+
+
+def stack_max(parts: list[RelayExpr]) -> RelayExpr:
+    """The largest of the parts, element by element."""
+    total = parts[0]
+    for each in parts[1:]:
+        total = call("maximum", total, each)
+    return total
 
 
 @op("MaxRoiPool")
@@ -74,17 +134,29 @@ def non_max_suppression(n: NodeContext) -> RelayExpr:
     boxes, scores = n.needs(2)
     if n.attr("center_point_box", 0):
         boxes = _corners(n, boxes)
-    limit = n.input(2)
-    most = const(0, "int64") if limit is None else n.to(reshape(limit, []), "int64")
-    overlap = const(0.0, "float32") if n.input(3) is None else reshape(n.need(3), [])
+    limit = n.value(n.input(2))
+    if n.input(2) is None or limit is not None and int(limit.reshape(-1)[0]) <= 0:
+        return const(np.zeros((0, 3)), "int64")  # by default no box is kept
+    most = n.to(reshape(n.need(2), []), "int32")
     lowest = n.input(4)
     least = const(-np.finfo(np.float32).max, "float32") if lowest is None else reshape(lowest, [])
+    overlap = _just_over(n, n.input(3))
     whole = call("vision.all_class_non_max_suppression", boxes, scores, most, overlap, least, output_format="onnx")
     found, count = items(whole, 2)
     ends = concat([n.to(reshape(count, [1]), "int64"), const([3], "int64")], 0)
     return n.to(dyn.strided_slice(found, const([0, 0], "int64"), ends, const([1, 1], "int64")), "int64")
 
 
+
+
+def _just_over(n: NodeContext, threshold: RelayExpr | None) -> RelayExpr:
+    """The next number up: Relay's operator suppresses at the threshold, ONNX only over it."""
+    value = np.zeros(1, np.float32) if threshold is None else n.value(threshold)
+    if value is None:
+        scalar = reshape(threshold, [])  # type: ignore[arg-type]
+        step = call("maximum", call("multiply", call("abs", scalar), const(2.0**-23, "float32")), const(2.0**-126, "float32"))
+        return call("add", scalar, step)
+    return const(np.nextafter(value.reshape(-1)[0], np.float32(np.inf)), "float32")
 
 
 def _corners(n: NodeContext, boxes: RelayExpr) -> RelayExpr:
