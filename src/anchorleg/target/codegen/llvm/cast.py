@@ -236,6 +236,8 @@ def _float32_to_mini(ar: Arith, value: str, target: str, t: DTypeInfo) -> str:
     magic, as_size = n.to_float(n.c(magic_bits)), n.to_float(size)
     tiny = n.do("sub", n.of_float(ar.op(f"fadd {n.float_kind} {as_size}, {magic}", as_size, magic)), magic_bits)
     result = n.pick(n.test("ult", size, (128 - form.bias) << 23), tiny, normal)
+    if not form.infinite:  # rounding may carry past the one NaN
+        result = n.pick(n.test("ugt", result, form.nan), form.nan, result)
     top = (1 << form.exponent) - (2 if form.infinite else 1)
     result = n.pick(n.test("uge", size, (127 - form.bias + top + 1) << 23), form.overflow, result)
     result = n.pick(n.test("ugt", size, 0x7F800000), form.nan, result)
