@@ -1,0 +1,108 @@
+"""LLVM text to object code, assembly and optimised LLVM text.
+
+The emitter writes what should run; LLVM is our assembler, so no IR optimisation is done and code generation runs at level 2.
+LLVM releases the interpreter lock while it works: `compile_many` uses threads.
+"""
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Iterator, Sequence
+
+from ...support.errors import BuildError
+from ...support.knobs import BUILD_THREADS, DUMP
+from ..cpu import CpuInfo, make_machine, resolve_cpu
+from ..llvm_setup import start_llvm
+from ..target import Target
+
+CODEGEN_LEVEL = 2
+
+
+def compile_text(text: str, target: Target | str | None = None) -> bytes:
+    """Object code of a module for ``target``; BuildError, naming the kernel, when LLVM refuses the text."""
+    return _with_module(text, resolve_cpu(target), lambda machine, module: machine.emit_object(module))
+
+
+def assembly_of(text: str, target: Target | str | None = None) -> str:
+    """The assembly of a module."""
+    return _with_module(text, resolve_cpu(target), lambda machine, module: machine.emit_assembly(module))
+
+
+def llvm_text_of(text: str, target: Target | str | None = None) -> str:
+    """The module as LLVM prints it (verified, with its data layout)."""
+    return _with_module(text, resolve_cpu(target), lambda machine, module: str(module))
+
+
+def compile_many(texts: Sequence[str], target: Target | str | None = None, threads: int | None = None) -> list[bytes]:
+    """Object code of several modules, compiled side by side; results in order."""
+    count = min(len(texts), threads or BUILD_THREADS.get())
+    if count <= 1:
+        return [compile_text(t, target) for t in texts]
+    resolve_cpu(target)
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(lambda t: compile_text(t, target), texts))
+
+
+def required_features(target: Target | str | None = None) -> tuple[str, ...]:
+    """LLVM's names of the processor features that code for ``target`` may use beyond its family's baseline."""
+    cpu = resolve_cpu(target)
+    switched = tuple(f[1:] for f in cpu.features if f.startswith("+"))
+    return switched or _implied_features(cpu)
+
+
+# what our emitter and LLVM use of a named processor, by what the probe of it showed
+def _implied_features(cpu: CpuInfo) -> tuple[str, ...]:
+    if cpu.arch != "x86_64":
+        return ()
+    found = {16: (), 32: ("avx2",), 64: ("avx512f", "avx512vl", "avx512bw", "avx512dq")}.get(cpu.vector_bytes, ())
+    extra = [name for name, there in (("fma", cpu.has_fma), ("avx512vnni", cpu.has_vnni and cpu.vector_bytes == 64), ("f16c", cpu.has_half_conversion))
+             if there]
+    return (*found, *extra)
+
+
+def _with_module(text: str, cpu: CpuInfo, use: Any) -> Any:
+    llvm = start_llvm()
+    machine = make_machine(cpu.triple, cpu.cpu, cpu.features, opt=CODEGEN_LEVEL)
+    with _named_errors(text), llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
+        module.triple = cpu.triple
+        module.data_layout = str(machine.target_data)
+        module.verify()
+        return use(machine, module)
+
+
+@contextmanager
+def _named_errors(text: str) -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as exc:
+        raise BuildError(f"kernel {name_of(text)!r}: LLVM refused the generated code: {_with_line(str(exc), text)}{_dump(text)}") from exc
+
+
+def name_of(text: str) -> str:
+    """The kernel's name in a module's text."""
+    match = re.search(r'^source_filename = "([^"]*)"', text, re.M)
+    return match[1] if match else "?"
+
+
+def _with_line(message: str, text: str) -> str:
+    match = re.search(r":(\d+):(\d+):", message)
+    lines = text.splitlines()
+    if match is None or not 1 <= int(match[1]) <= len(lines):
+        return message.strip()
+    return f"{message.strip()}\n  line {match[1]}: {lines[int(match[1]) - 1].strip()}"
+
+
+def _dump(text: str) -> str:
+    """Writes refused text where a person can look at it; says where."""
+    import tempfile
+    from pathlib import Path
+
+    folder = DUMP.get() or Path(tempfile.gettempdir()) / "anchorleg-failed"
+    path = Path(folder) / f"{name_of(text)}.ll"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    except OSError as exc:
+        return f"\n  (its text could not be written to {path}: {exc})"
+    return f"\n  its text is in {path}"
