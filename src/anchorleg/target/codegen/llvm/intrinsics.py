@@ -9,7 +9,7 @@ from ....support.errors import UnsupportedOpError
 from ....tir import expr as tir
 from ....tir.buffer import BufferLoad
 from ....tir.dtypes import info, with_lanes
-from .linear import VLin
+from .linear import Lin, VLin
 from .math import FUNCTIONS, math_call
 from .types import llvm_type, memory_scalar
 
@@ -44,6 +44,19 @@ def emit_call(em: Expressions, node: tir.Call) -> Any:
 
 def _bitwise(name: str) -> Emit:
     return lambda em, node, args: em.ar.binary(name, node.dtype, *args)
+
+
+def _index_bits(em: Expressions, node: tir.Call) -> Any:
+    """Shifts and masks of indices by constants, in linear form: they stand for multiplication, division and remainder."""
+    name = node.op.name.removeprefix("tir.")
+    if node.dtype == "int64":
+        a, b = em.lin(em._get(node.args[0])), em.lin(em._get(node.args[1]))
+        if b.is_const and name == "bitwise_and" and b.const > 0 and b.const & (b.const + 1) == 0:
+            return em._index_division("FloorMod", a, Lin(b.const + 1))
+        if b.is_const and name != "bitwise_and" and 0 <= b.const < 63:
+            return a.scaled(1 << b.const) if name == "shift_left" else em._index_division("FloorDiv", a, Lin(1 << b.const))
+    emit = {"bitwise_and": _bitwise("bitwise_and"), "shift_left": _shift(True), "shift_right": _shift(False)}[name]
+    return emit(em, node, [em._operand_of(a) for a in node.args])
 
 
 def _not(em: Expressions, node: tir.Call, args: list[str]) -> str:
@@ -349,14 +362,14 @@ def _zero(em: Expressions, node: tir.Call) -> str:
 
 
 _LAZY: dict[str, Callable[[Any, tir.Call], Any]] = {
-    "likely": _likely, "large_uint_imm": _large_uint, "address_of": _address_of, "tvm_access_ptr": _access_ptr, "assume": _zero,
+    "likely": _likely, "bitwise_and": _index_bits, "shift_left": _index_bits, "shift_right": _index_bits, "large_uint_imm": _large_uint, "address_of": _address_of, "tvm_access_ptr": _access_ptr, "assume": _zero,
     "tvm_tuple": _zero, "start_profile_intrinsic": _zero, "end_profile_intrinsic": _zero, "tvm_static_handle": lambda em, node: "null",
     "undef": lambda em, node: "undef", "type_annotation": _zero, "call_extern": _call_c(False), "call_pure_extern": _call_c(True),
     "call_llvm_intrin": _call_llvm(False), "call_llvm_pure_intrin": _call_llvm(True),
 }
 _TABLE: dict[str, Emit] = {
-    "bitwise_and": _bitwise("bitwise_and"), "bitwise_or": _bitwise("bitwise_or"), "bitwise_xor": _bitwise("bitwise_xor"), "bitwise_not": _not,
-    "shift_left": _shift(True), "shift_right": _shift(False), "popcount": _popcount, "clz": _clz, "reinterpret": _reinterpret,
+    "bitwise_or": _bitwise("bitwise_or"), "bitwise_xor": _bitwise("bitwise_xor"), "bitwise_not": _not,
+    "popcount": _popcount, "clz": _clz, "reinterpret": _reinterpret,
     "isnan": _classify("isnan"), "isinf": _classify("isinf"), "isfinite": _classify("isfinite"), "isnullptr": _isnullptr,
     "pow": _integer_power, "fma": _fma, "ldexp": _ldexp, "q_multiply_shift": _fixed_point, "q_multiply_shift_per_axis": _fixed_point_per_axis,
     "dp4a": _dp4a, "vector_reduce_add": _reduce("Add"), "vector_reduce_max": _reduce("Max"), "vector_reduce_min": _reduce("Min"),

@@ -184,7 +184,7 @@ class Usage:
         if lanes > 1 and not (isinstance(index, tir.Ramp) and isinstance(index.stride, IntImm) and index.stride.value == 1):
             return False
         for node in post_order(index, operands):
-            constant = id(node) in self._unrolled if isinstance(node, tir.Var) else isinstance(node, _FOLDED)
+            constant = id(node) in self._unrolled if isinstance(node, tir.Var) else _is_folded(node)
             if not constant or node.dtype != "int64" and not isinstance(node, tir.Ramp):  # type: ignore[attr-defined]
                 return False
         return True
@@ -232,6 +232,13 @@ def _within(start: Any, lanes: int, width: int) -> bool:
 _AFFINE = (tir.Add, tir.Sub, tir.Mul)
 # what the emitter computes itself when the operands are constants
 _FOLDED = (IntImm, tir.Ramp, *_AFFINE, tir.Div, tir.Mod, tir.FloorDiv, tir.FloorMod, tir.Min, tir.Max)
+
+
+_FOLDED_CALLS = frozenset(("tir.shift_left", "tir.shift_right", "tir.bitwise_and"))
+
+
+def _is_folded(node: Node) -> bool:
+    return isinstance(node, _FOLDED) or isinstance(node, tir.Call) and isinstance(node.op, Op) and node.op.name in _FOLDED_CALLS
 
 
 def _affine_operands(node: Node) -> Iterator[Node] | tuple[Node, ...]:
