@@ -19,16 +19,19 @@ def render(node: Any) -> str:
     return f"<{type(node).__name__} at {id(node):#x}>"
 
 
-_MODULE_PRINTERS: list[Callable[..., str]] = []
+_MODULE_PRINTERS: list[Callable[..., "str | None"]] = []
 
 
-def register_module_printer(printer: Callable[..., str]) -> None:
-    """Sets the printer of whole modules: ``printer(mod, show_meta_data, annotate) -> str``; the newest wins."""
+def register_module_printer(printer: Callable[..., "str | None"]) -> None:
+    """Adds a printer of whole modules: ``printer(mod, show_meta_data, annotate)`` gives the text, or None for a module of another
+    language; the newest is asked first."""
     _MODULE_PRINTERS.insert(0, printer)
 
 
 def module_text(mod: Any, show_meta_data: bool = True, annotate: Any = None) -> str:
     """The text of a module."""
     for printer in _MODULE_PRINTERS:
-        return printer(mod, show_meta_data, annotate)
+        text = printer(mod, show_meta_data, annotate)
+        if text is not None:
+            return text
     return "IRModule(" + ", ".join(g.name_hint for g in mod.functions) + ")"

@@ -26,6 +26,7 @@ from .op import (TVMBackendAllocWorkspace, TVMBackendFreeWorkspace, abs, acos, a
 from .reducer import comm_reducer, max, min, sum
 from .stmt import (Allocate, AllocateConst, AssertStmt, AttrStmt, BufferRealize, BufferStore, DeclBuffer, Evaluate, For, ForKind,
                    IfThenElse, LetStmt, SeqStmt, Stmt, seq)
+from . import printer as _printer  # registers how nodes are shown
 
 _LAZY = ("analysis", "transform", "stmt_functor", "ir_builder", "interpreter", "printer", "verify", "functor", "data_layout")
 _LAZY_NAMES = {"run_primfunc": "interpreter", "Layout": "data_layout", "BijectiveLayout": "data_layout", "layout": "data_layout",

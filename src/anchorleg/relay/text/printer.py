@@ -462,7 +462,9 @@ def _name(name: str) -> str:
     return name if _NAME.match(name) else quoted(name)
 
 
-def _module_text(mod: IRModule, show_meta_data: bool, annotate: Annotate | None) -> str:
+def _module_text(mod: IRModule, show_meta_data: bool, annotate: Annotate | None) -> str | None:
+    if mod.functions and all(_foreign(f) for f in mod.functions.values()):
+        return None
     return astext(mod, show_meta_data, annotate)
 
 
