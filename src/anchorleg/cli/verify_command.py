@@ -1,6 +1,7 @@
 """``anchorleg verify``: do the compiled results agree with the operators' definitions, and with ONNX Runtime?"""
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any, NamedTuple, Sequence
 
@@ -79,6 +80,7 @@ def first_difference(factory: Any, values: dict[str, np.ndarray], tolerance: flo
     executor = factory.executor()
     executor.set_inputs(values)
     code = factory.graph_code
+    starts = list(itertools.accumulate((len(node.outputs) for node in code.nodes), initial=0))
     known: dict[Any, np.ndarray] = {}
     for n, node in enumerate(code.nodes):
         if node.is_input:
@@ -95,19 +97,13 @@ def first_difference(factory: Any, values: dict[str, np.ndarray], tolerance: flo
         executor.run_call(number)
         found = evaluate(factory.functions[node.func_name], args)
         wanted = list(found) if isinstance(found, (tuple, list)) else [found]
-        first = executor.calls[number][0]
         for i, want in enumerate(wanted):
-            got = executor.entry_view(executor_entry(executor, first, i)).numpy()
+            got = executor.entry_view(starts[n] + i).numpy()
             error = relative_error(got, np.asarray(want))
             if not error <= tolerance:
                 return Difference(f"kernel {node.func_name}, output {i} ({node.origin or 'no origin known'})", error)
             known[(n, i)] = np.array(got)
     return None
-
-
-def executor_entry(executor: Any, node: int, index: int) -> int:
-    """The number of a node's output among all entries."""
-    return executor.graph.row_ptr[node] + index
 
 
 def _against_onnxruntime(model: Path, factory: Any, values: dict[str, np.ndarray]) -> list[Difference] | None:

@@ -7,6 +7,7 @@ from typing import Any, Callable, Mapping, Sequence
 from ..ir.module import IRModule
 from ..ir.transform import PassContext
 from ..support.errors import ArgumentError, TypeMismatchError
+from ..support.memory import collector_paused
 from .backend.executor import Executor
 from .backend.runtime import Runtime
 from .function import Function
@@ -75,8 +76,9 @@ def build(ir_mod: Any, target: Any = None, target_host: Any = None, executor: Ex
     if executor.name not in _BUILDERS:
         raise ArgumentError(f"no builder for executor {executor.name!r}; available: {', '.join(_BUILDERS)}")
     chosen = _cpu_target(target)
-    optimised, _ = optimize(ir_mod, chosen, params)
-    return _BUILDERS[executor.name](optimised, chosen, executor, mod_name, progress, tuple(params or ()))
+    with collector_paused():
+        optimised, _ = optimize(ir_mod, chosen, params)
+        return _BUILDERS[executor.name](optimised, chosen, executor, mod_name, progress, tuple(params or ()))
 
 
 def _build_graph(mod: IRModule, target: Any, executor: Executor, mod_name: str, progress: Progress | None, folded: Sequence[str]) -> Any:

@@ -104,6 +104,9 @@ class Tuple(ExprWithOp):
     def __init__(self, fields: Sequence[RelayExpr], span: Any = None) -> None:
         self.fields, self.span, self._checked_type = tuple(fields), span, None
 
+    def children(self) -> list[Node]:
+        return list(self.fields)
+
     def __getitem__(self, index: int) -> RelayExpr:
         if index >= len(self):
             raise IndexError("Tuple index out of range")
@@ -146,6 +149,9 @@ class Call(ExprWithOp):
                  span: Any = None) -> None:
         self.op, self.args, self.attrs, self.type_args = op, tuple(args), attrs, tuple(type_args or ())
         self.span, self._checked_type = span, None
+
+    def children(self) -> list[Node]:
+        return [self.op, *self.args, *self.type_args]
 
     def structural_parts(self) -> list[tuple[str, Any, Any]]:
         parts = [("op", CHILD, self.op), ("args", CHILDREN, self.args), ("attrs", ATTRS, self.attrs)]

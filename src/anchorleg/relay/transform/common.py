@@ -24,9 +24,12 @@ def is_primitive(node: Any) -> bool:
     return isinstance(node, Function) and bool(node.get_attr("Primitive") or node.get_attr("Compiler"))
 
 
+_LEAVES = (Type, Op, GlobalVar, Var, Pattern, Constructor, Constant)
+
+
 def descends(node: Node) -> bool:
     """Whether rewriting looks below ``node``: not into types, patterns, operators, or primitive functions."""
-    return not isinstance(node, (Type, Op, GlobalVar, Var, Pattern, Constructor, Constant)) and not is_primitive(node)
+    return type(node) is Call or not isinstance(node, _LEAVES) and not is_primitive(node)
 
 
 def rewrite_exprs(root: RelayExpr, rule: Rule, keep_types: bool = True) -> RelayExpr:
@@ -37,21 +40,26 @@ def rewrite_exprs(root: RelayExpr, rule: Rule, keep_types: bool = True) -> Relay
     right as long as replacements have the type of what they replace.
     """
     memo: dict[int, tuple[Node, Node]] = {}
-    stack: list[tuple[Node, bool]] = [(root, False)]
+    stack: list[tuple[Node, list[Node] | None]] = [(root, None)]
     while stack:
-        node, ready = stack.pop()
-        if id(node) in memo:
-            continue
-        if not descends(node):
-            memo[id(node)] = (node, rule(node, node) if isinstance(node, RelayExpr) else node)
-            continue
-        if not ready:
-            stack.append((node, True))
-            stack.extend((c, False) for c in reversed(node.children()) if id(c) not in memo)
-            continue
-        new = node.map_children(lambda c: memo[id(c)][1])
+        node, kids = stack.pop()
+        if kids is None:
+            if id(node) in memo:
+                continue
+            if not descends(node):
+                memo[id(node)] = (node, rule(node, node) if isinstance(node, RelayExpr) else node)
+                continue
+            kids = node.children()
+            waiting = [c for c in kids if id(c) not in memo]
+            if waiting:
+                stack.append((node, kids))
+                stack.extend((c, None) for c in reversed(waiting))
+                continue
+        new = node
+        if any(memo[id(c)][1] is not c for c in kids):
+            new = node.map_children(lambda c: memo[id(c)][1])
         if isinstance(node, RelayExpr):
-            if keep_types:
+            if keep_types and new is not node:
                 carry_type(node, new)
             new = rule(node, new)
         memo[id(node)] = (node, new)
@@ -72,6 +80,22 @@ def _is_typed(node: Any) -> bool:
 def typed_replace(node: Any, **changes: Any) -> Any:
     """``node.replace`` for changes that leave the type as it is."""
     return carry_type(node, node.replace(**changes))
+
+
+def mentions(mod: IRModule, wanted: Callable[[Node], bool]) -> bool:
+    """Whether any expression of the module's functions satisfies ``wanted``: a cheap question before a costly walk."""
+    seen: set[int] = set()
+    stack: list[Node] = [f for f in mod.functions.values() if isinstance(f, Function)]
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if wanted(node):
+            return True
+        if descends(node):
+            stack.extend(node.children())
+    return False
 
 
 def map_functions(mod: IRModule, fn: Callable[[Function], Function]) -> IRModule:
@@ -119,5 +143,5 @@ def scalar_value(expr: Any) -> Any:
     return expr.data.numpy().reshape(())[()]
 
 
-__all__ = ["Clause", "Tuple", "call", "carry_type", "constant", "declare_pass", "descends", "is_op", "is_primitive", "map_functions", "rewrite_exprs",
+__all__ = ["Clause", "Tuple", "call", "carry_type", "constant", "declare_pass", "descends", "is_op", "is_primitive", "map_functions", "mentions", "rewrite_exprs",
            "scalar_value", "typed_replace"]

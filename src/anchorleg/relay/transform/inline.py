@@ -19,7 +19,7 @@ from ..analysis.variables import exprs
 from ..expr import Call, Var
 from ..function import Function
 from .bind import bind_type_vars, substitute
-from .common import is_primitive, map_functions, rewrite_exprs
+from .common import is_primitive, map_functions, mentions, rewrite_exprs
 
 
 def callees(func: Function) -> list[GlobalVar]:
@@ -92,6 +92,8 @@ def apply(func: Function, call: Call) -> RelayExpr:
 
 def inline_calls(mod: IRModule, wanted: Callable[[GlobalVar, Function], bool]) -> IRModule:
     """The module with calls of the wanted, non-recursive global functions replaced by their bodies."""
+    if not mentions(mod, lambda n: isinstance(n, GlobalVar)):
+        return mod
     order, recursive = callees_first(mod)
     functions = dict(mod.functions)
 
@@ -112,6 +114,8 @@ def inline_calls(mod: IRModule, wanted: Callable[[GlobalVar, Function], bool]) -
 
 def beta_reduce(func: Function) -> Function:
     """Calls of function literals replaced by the function's body."""
+    if not any(isinstance(n, Function) and n is not func for n in exprs(func)):
+        return func
 
     def rule(old: Any, new: Any) -> RelayExpr:
         if isinstance(new, Call) and isinstance(new.op, Function) and not is_primitive(new.op) and not new.op.attrs.keys():

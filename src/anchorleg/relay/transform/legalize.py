@@ -12,7 +12,7 @@ from ...ir.module import IRModule
 from ...ir.op import Op
 from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_pass
 from ..expr import Call
-from .common import map_functions, rewrite_exprs
+from .common import map_functions, mentions, rewrite_exprs
 
 
 def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> Pass:
@@ -26,6 +26,8 @@ def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> Pass:
         return new if replaced is None else replaced
 
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
+        if not mentions(mod, lambda n: isinstance(n, Op) and n.has_attr(legalize_map_attr_name)):
+            return mod
         return map_functions(mod, lambda f: rewrite_exprs(f, rule))  # type: ignore[arg-type,return-value]
 
     return ModulePass(run, PassInfo(1, "Legalize", ["InferType"]))

@@ -30,11 +30,15 @@ class Value(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What an operator wants: a place for each tensor argument (None: the program's), the places of its results, its attributes."""
+    """What an operator wants: a place for each tensor argument (None: the program's), the places of its results, its attributes.
+
+    ``broadcasts`` tells that arguments of lower rank, or of extent 1 along a blocked axis, are broadcast and stay unblocked there.
+    """
 
     inputs: Sequence[Place | None]
     outputs: Sequence[Place | None]
     attrs: Any
+    broadcasts: bool = False
 
 
 def blocked_axis(layout: str) -> tuple[str, int]:
@@ -85,22 +89,22 @@ class Mover:
             return value.expr
         return self.transform(value.expr, value.place.new, value.place.old)
 
-    def move(self, value: Value, want: Place | None) -> RelayExpr:
-        """The value in the layout that is wanted."""
+    def move(self, value: Value, want: Place | None, broadcasts: bool = False) -> RelayExpr:
+        """The value in the layout that is wanted; ``broadcasts`` as in :class:`Plan`."""
         if want is None:
             return self.restore(value)
         if value.place is not None and value.place.moved:
             if primal(value.place.new) != primal(want.new) and sorted(primal(value.place.new)) != sorted(primal(want.new)):
-                return self._from_program(self.restore(value), value.dims, want)
+                return self._from_program(self.restore(value), value.dims, want, broadcasts)
             return self.transform(value.expr, value.place.new, want.new)
-        return self._from_program(value.expr, value.dims, want)
+        return self._from_program(value.expr, value.dims, want, broadcasts)
 
-    def _from_program(self, expr: RelayExpr, dims: Sequence[Any], want: Place) -> RelayExpr:
-        """From the program's layout; a tensor of lower rank, or with a unit blocked axis, is one that is broadcast."""
-        rank = len(primal(want.old))
+    def _from_program(self, expr: RelayExpr, dims: Sequence[Any], want: Place, broadcasts: bool) -> RelayExpr:
         if not want.moved:
             return expr
-        missing = rank - len(dims)
+        if not broadcasts:
+            return self.transform(expr, want.old, want.new)
+        missing = len(primal(want.old)) - len(dims)
         if missing > 0:
             if not dims:
                 return expr

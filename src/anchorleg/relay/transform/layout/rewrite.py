@@ -70,9 +70,9 @@ class LayoutRewriter(Walker):
         moved: list[RelayExpr] = []
         for arg in args:
             if isinstance(arg, list):
-                moved.append(Tuple([self.mover.move(v, next(wants)) for v in arg]))
+                moved.append(Tuple([self.mover.move(v, next(wants), plan.broadcasts) for v in arg]))
             else:
-                moved.append(self.mover.move(arg, next(wants)))
+                moved.append(self.mover.move(arg, next(wants), plan.broadcasts))
         new = Call(op, moved, plan.attrs, call.type_args, call.span)
         return _placed(new, call, plan.outputs)
 

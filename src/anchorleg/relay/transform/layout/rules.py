@@ -50,7 +50,7 @@ def elementwise(r: Request) -> Plan | None:
         return None
     if any(not _can_follow(v, lead) for v in r.values) or not divisible(r.out_dims, lead.old, lead.new):
         return None
-    return Plan([None if not v.dims else lead for v in r.values], [lead], r.attrs)
+    return Plan([None if not v.dims else lead for v in r.values], [lead], r.attrs, broadcasts=True)
 
 
 def _can_follow(value: Value, lead: Place) -> bool:
