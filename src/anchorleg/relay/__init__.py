@@ -14,6 +14,7 @@ from ..ir.op import register_operator_library as _register_operator_library
 from ..ir.span import SequentialSpan, SourceName, Span
 from ..ir.type import (FuncType, GlobalTypeVar, IncompleteType, RefType, TensorType, TupleType, Type, TypeCall, TypeConstraint, TypeKind,
                        TypeRelation, TypeVar)
+from .analysis.extract import register_runner as _register_runner
 from .adt import (Clause, Constructor, Match, Pattern, PatternConstructor, PatternTuple, PatternVar, PatternWildcard, TypeData)
 from .expr import (Call, Constant, If, Let, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, TupleWrapper, Var, bind, const, var)
 from .function import Function
@@ -41,7 +42,12 @@ def _import_from_std(mod: _Any, name: str) -> None:
     importlib.import_module(f"{__name__}.library").import_from_std(mod, name)
 
 
+def _run_graph(mod: _Any) -> _Any:
+    return importlib.import_module(f"{__name__}.executors").create_executor("graph", mod=mod).evaluate()
+
+
 _register_library(_import_from_std)
+_register_runner(_run_graph)
 _register_operator_library(lambda: importlib.import_module(f"{__name__}.op"))
 
 

@@ -1,7 +1,7 @@
 """Parts of a program as modules of their own: fused functions, single expressions, and data to calibrate them with."""
 from __future__ import annotations
 
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping
 
 from ...ir.expr import GlobalVar
 from ...ir.module import IRModule
@@ -42,17 +42,27 @@ def get_calibration_data(mod: IRModule, data: Mapping[str, Any]) -> dict[GlobalV
     The result maps each function's name to ``{"inputs": tensors, "outputs": tensors}``.  ``main`` must be free of control
     flow, and the functions' arguments must be tensors.
     """
-    from ..executors import create_executor
     from ..transform import Inline
 
+    if not _RUNNERS:
+        raise ArgumentError("import anchorleg.relay before get_calibration_data")
+
     probed, places = _probe(mod)
-    values = create_executor("graph", mod=Inline()(probed)).evaluate()(**data)
+    values = _RUNNERS[-1](Inline()(probed))(**data)
     values = list(values) if isinstance(values, (list, tuple)) or hasattr(values, "__len__") and not hasattr(values, "numpy") else [values]
     found: dict[GlobalVar, dict[str, list[Any]]] = {}
     for gvar, start, inputs, outputs in places:
         middle = start + inputs
         found[gvar] = {"inputs": values[start:middle], "outputs": values[middle:middle + outputs]}
     return found
+
+
+_RUNNERS: list[Callable[[IRModule], Callable[..., Any]]] = []
+
+
+def register_runner(make: Callable[[IRModule], Callable[..., Any]]) -> None:
+    """Sets how a module becomes a function that runs its ``main`` (the executors provide this)."""
+    _RUNNERS.append(make)
 
 
 def _probe(mod: IRModule) -> tuple[IRModule, list[tuple[GlobalVar, int, int, int]]]:
