@@ -26,12 +26,13 @@ class Block:
 class Scope:
     """A region of structured control flow, the block that is open in it, and what is known there."""
 
-    __slots__ = ("block", "is_branch", "known", "loads")
+    __slots__ = ("block", "is_branch", "known", "loads", "bases")
 
     def __init__(self, block: Block, is_branch: bool) -> None:
         self.block, self.is_branch = block, is_branch
         self.known: dict[str, str] = {}
         self.loads: dict[tuple[str, int], str] = {}
+        self.bases: dict[tuple[str, str, tuple[tuple[str, int], ...]], str] = {}
 
 
 class FunctionBuilder:
@@ -200,12 +201,24 @@ class FunctionBuilder:
 
     def address(self, pointer: str, element: str, x: Lin) -> str:
         """The address of element ``x`` behind ``pointer``: a chain from the outermost values inward, the constant last."""
-        for _, group in self._by_depth(x):
-            offset = self._sum(group)
-            pointer = self.op(f"getelementptr {element}, ptr {pointer}, i64 {offset}", pointer, offset, cheap=True)
+        if x.terms:
+            pointer = self._base(pointer, element, x)
         if x.const:
             pointer = self.op(f"getelementptr {element}, ptr {pointer}, i64 {x.const}", pointer, cheap=True)
         return pointer
+
+    def _base(self, pointer: str, element: str, x: Lin) -> str:
+        """The address without the constant, remembered where its innermost value lives."""
+        depth = self.depth
+        home = max(depth.get(pointer, 0), max([depth.get(name, 0) for name, _ in x.terms]))
+        key, known = (pointer, element, x.terms), self.scopes[home].bases
+        found = known.get(key)
+        if found is None:
+            for _, group in self._by_depth(x):
+                offset = self._sum(group)
+                pointer = self.op(f"getelementptr {element}, ptr {pointer}, i64 {offset}", pointer, offset, cheap=True)
+            found = known[key] = pointer
+        return found
 
     # -- text
 

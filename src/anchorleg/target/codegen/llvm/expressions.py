@@ -17,7 +17,7 @@ from ....tir.buffer import BufferLoad
 from ....tir.dtypes import info, lanes_of, with_lanes
 from .arith import Arith
 from .builder import FunctionBuilder
-from .linear import Lin, VLin, lin_range, split_by
+from .linear import Lin, VLin, combine_terms, lin_range, split_by, wrap_signed
 from .memory import Memory
 from .module_text import ModuleText
 from .types import constant_text, llvm_type
@@ -129,13 +129,17 @@ class Expressions(Memory):
         parts = self.usage.affine(node)
         if parts is None:
             return None
-        result = Lin(parts[0])
+        const, terms = parts[0], []
         for var, coefficient in parts[1]:
             value = self.env.get(id(var))
             if value is None:
                 raise self._unbound(var)
-            result = result.add(self.lin(value), coefficient)
-        return result
+            if type(value) is not Lin:
+                value = self.lin(value)
+            const += coefficient * value.const
+            if value.terms:
+                terms.append((value.terms, coefficient))
+        return Lin(wrap_signed(const), combine_terms(terms))
 
     def _unbound(self, var: tir.Var) -> InternalError:
         return InternalError(f"variable {var.name} ({var.dtype}) is used in {self.module.name} where it has no value")

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from typing import Mapping
 
-_WRAP = 1 << 64
+_WRAP, _HALF = 1 << 64, 1 << 63
 Range = "tuple[int | None, int | None]"
 
 
-def _signed(value: int) -> int:
+def wrap_signed(value: int) -> int:
+    """``value`` as a signed 64-bit number."""
+    if -_HALF <= value < _HALF:
+        return value
     value %= _WRAP
     return value - _WRAP if value >> 63 else value
 
@@ -31,24 +34,37 @@ class Lin:
 
     def add(self, other: Lin, scale: int = 1) -> Lin:
         """self + scale · other."""
-        const = _signed(self.const + scale * other.const)
+        const = wrap_signed(self.const + scale * other.const)
         if not other.terms:
             return Lin(const, self.terms)
         if not self.terms and scale == 1:
             return Lin(const, other.terms)
         table = dict(self.terms)
         for name, coefficient in other.terms:
-            table[name] = _signed(table.get(name, 0) + scale * coefficient)
+            table[name] = wrap_signed(table.get(name, 0) + scale * coefficient)
         return Lin(const, tuple(sorted((n, c) for n, c in table.items() if c)))
 
     def scaled(self, factor: int) -> Lin:
         """factor · self."""
         if factor == 0:
             return Lin(0)
-        return Lin(_signed(self.const * factor), tuple((n, _signed(c * factor)) for n, c in self.terms))
+        return Lin(wrap_signed(self.const * factor), tuple((n, wrap_signed(c * factor)) for n, c in self.terms))
 
     def __repr__(self) -> str:
         return f"Lin({self.const}, {self.terms})"
+
+
+def combine_terms(parts: list[tuple[tuple[tuple[str, int], ...], int]]) -> tuple[tuple[str, int], ...]:
+    """The terms of Σ factor · terms."""
+    if not parts:
+        return ()
+    if len(parts) == 1 and parts[0][1] == 1:
+        return parts[0][0]
+    table: dict[str, int] = {}
+    for terms, factor in parts:
+        for name, coefficient in terms:
+            table[name] = table.get(name, 0) + factor * coefficient
+    return tuple(sorted((n, wrap_signed(c)) for n, c in table.items() if c % _WRAP))
 
 
 class VLin:
