@@ -1,0 +1,131 @@
+"""Convolutions that are written as others: transposed ones as plain ones over phases, one-dimensional ones as flat planes.
+
+A transposed convolution of stride s computes, for each of the s phases of the result, a plain convolution with every s-th tap.
+All phases together are one convolution with s times the channels (per axis), whose result is then interleaved.
+"""
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Sequence
+
+from ....ir.expr import RelayExpr
+from ....ir.type import TensorType
+from ..op import register_legalize
+from ..transform.flip import reverse
+from ..transform.reshape import expand_dims, reshape, squeeze
+from ..transform.slice import strided_slice
+from ..transform.transpose import layout_transform, transpose
+from .conv import conv2d
+from .pad import pad
+from .rearrange import depth_to_space
+from .utils import pad_pairs, repeat
+
+
+class Phases(NamedTuple):
+    """How one axis of a transposed convolution becomes a plain one."""
+
+    stride: int
+    taps: int  # of the plain convolution
+    pads: tuple[int, int]  # of the plain convolution
+    begin: int  # where the result lies in the interleaved phases
+    extent: int
+
+
+def phases_of(extent: int, kernel: int, stride: int, pads: tuple[int, int], output_padding: int) -> Phases:
+    """The plan for one axis of ``extent`` entries."""
+    out = stride * (extent - 1) + kernel - sum(pads) + output_padding
+    taps = -(-(kernel + max(0, output_padding - pads[1])) // stride)
+    first, last = pads[0] // stride, (pads[0] + out - 1) // stride
+    before, after = max(0, taps - 1 - first), max(0, last - (extent - 1))
+    return Phases(stride, taps, (before, after), pads[0] - (taps - 1 - before) * stride, out)
+
+
+def phase_weight(weight: RelayExpr, groups: int, shape: Sequence[int], plan: Sequence[Phases]) -> RelayExpr:
+    """(in, out / groups, kh, kw) → (phases * out, in / groups, taps, taps), the phases outermost unless there are groups."""
+    i, o, kh, kw = shape
+    y, x = plan
+    grown = pad(weight, ((0, 0), (0, 0), (0, y.taps * y.stride - kh), (0, x.taps * x.stride - kw)))
+    split = reshape(grown, (groups, i // groups, o, y.taps, y.stride, x.taps, x.stride))
+    mirrored = reverse(reverse(split, 3), 5)
+    order = (4, 6, 0, 2, 1, 3, 5) if groups == 1 else (0, 2, 4, 6, 1, 3, 5)
+    return reshape(transpose(mirrored, order), (groups * o * y.stride * x.stride, i // groups, y.taps, x.taps))
+
+
+def interleave(data: RelayExpr, groups: int, batch: int, channels: int, plan: Sequence[Phases], space: Sequence[int]) -> RelayExpr:
+    """The phases, which are channels, put next to one another in the plane."""
+    y, x = plan
+    if y.stride == x.stride == 1:
+        return data
+    if y.stride == x.stride:
+        return depth_to_space(data, y.stride, mode="DCR" if groups == 1 else "CRD")
+    if groups == 1:
+        split, order = (batch, y.stride, x.stride, channels, *space), (0, 3, 4, 1, 5, 2)
+    else:
+        split, order = (batch, channels, y.stride, x.stride, *space), (0, 1, 4, 2, 5, 3)
+    return reshape(transpose(reshape(data, split), order), (batch, channels, space[0] * y.stride, space[1] * x.stride))
+
+
+def _static(types: Sequence[Any]) -> bool:
+    return all(isinstance(t, TensorType) and t.is_static and all(d > 0 for d in t.dims) for t in types)
+
+
+def legalize_conv2d_transpose(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) -> RelayExpr | None:
+    """A transposed convolution as a plain one over phases; None where taps are dilated or the layouts are packed."""
+    if not _static(types[:2]) or tuple(attrs.dilation) != (1, 1) or attrs.data_layout not in ("NCHW", "NHWC"):
+        return None
+    if attrs.out_layout not in ("", attrs.data_layout) or sorted(attrs.kernel_layout) != sorted("IOHW"):
+        return None
+    sizes = dict(zip(attrs.data_layout, types[0].dims))
+    rows = dict(zip(attrs.kernel_layout, types[1].dims))
+    data = inputs[0] if attrs.data_layout == "NCHW" else layout_transform(inputs[0], attrs.data_layout, "NCHW")
+    weight = inputs[1] if attrs.kernel_layout == "IOHW" else layout_transform(inputs[1], attrs.kernel_layout, "IOHW")
+    out = _by_phases(attrs, data, weight, [sizes[a] for a in "NCHW"], [rows[a] for a in "IOHW"])
+    return out if attrs.data_layout == "NCHW" else layout_transform(out, "NCHW", attrs.data_layout)
+
+
+def _by_phases(attrs: Any, data: RelayExpr, weight: RelayExpr, sizes: Sequence[int], rows: Sequence[int]) -> RelayExpr:
+    n, _, *space = sizes
+    plan = [phases_of(e, k, s, p, o) for e, k, s, p, o in
+            zip(space, rows[2:], attrs.strides, pad_pairs(attrs.padding, 2), repeat(attrs.output_padding, 2))]
+    channels, count = rows[1] * attrs.groups, plan[0].stride * plan[1].stride
+    convolved = conv2d(data, phase_weight(weight, attrs.groups, rows, plan), padding=[p.pads[0] for p in plan] + [p.pads[1] for p in plan],
+                       groups=attrs.groups, channels=channels * count, kernel_size=[p.taps for p in plan], out_dtype=attrs.out_dtype)
+    wide = [e + sum(p.pads) - p.taps + 1 for e, p in zip(space, plan)]
+    whole = interleave(convolved, attrs.groups, n, channels, plan, wide)
+    if all(p.begin == 0 and p.extent == w * p.stride for p, w in zip(plan, wide)):
+        return whole
+    return strided_slice(whole, [p.begin for p in plan], [p.begin + p.extent for p in plan], axes=[2, 3])
+
+
+def legalize_conv1d_transpose(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) -> RelayExpr | None:
+    """The one-dimensional case, over planes of height 1."""
+    from .conv_transpose import Conv2DTransposeAttrs
+
+    if not _static(types[:2]) or tuple(attrs.dilation) != (1,) or attrs.data_layout != "NCW" or attrs.kernel_layout != "IOW":
+        return None
+    if attrs.out_layout not in ("", "NCW"):
+        return None
+    ((before, after),) = pad_pairs(attrs.padding, 1)
+    plane = Conv2DTransposeAttrs(strides=(1, *attrs.strides), padding=(0, before, 0, after), groups=attrs.groups,
+                                 output_padding=(0, *attrs.output_padding), out_dtype=attrs.out_dtype)
+    sizes, rows = types[0].dims, types[1].dims
+    out = _by_phases(plane, expand_dims(inputs[0], 2), expand_dims(inputs[1], 2), (*sizes[:2], 1, sizes[2]), (*rows[:2], 1, rows[2]))
+    return squeeze(out, [2])
+
+
+def legalize_conv1d(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) -> RelayExpr | None:
+    """A one-dimensional convolution as one over planes of height 1, which have faster kernels."""
+    if not _static(types[:2]) or attrs.data_layout != "NCW" or attrs.kernel_layout != "OIW" or attrs.out_layout not in ("", "NCW"):
+        return None
+    if types[0].dtype != "float32" or types[1].dtype != "float32":
+        return None
+    ((before, after),) = pad_pairs(attrs.padding, 1)
+    rows = types[1].dims
+    channels = attrs.channels if attrs.channels is not None else rows[0]
+    out = conv2d(expand_dims(inputs[0], 2), expand_dims(inputs[1], 2), strides=(1, *attrs.strides), padding=(0, before, 0, after),
+                 dilation=(1, *attrs.dilation), groups=attrs.groups, channels=channels, kernel_size=(1, rows[2]), out_dtype=attrs.out_dtype)
+    return squeeze(out, [2])
+
+
+register_legalize("nn.conv2d_transpose", legalize_conv2d_transpose)
+register_legalize("nn.conv1d_transpose", legalize_conv1d_transpose)
+register_legalize("nn.conv1d", legalize_conv1d)
