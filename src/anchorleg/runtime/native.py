@@ -220,10 +220,13 @@ def _load_runtime() -> NativeLibrary:
 
 def runtime_symbols() -> dict[str, int]:
     """Every function that kernels may call by name, with its address: the pool, workspaces and error reporting."""
+    from . import callbacks
+
     if not _runtime_symbols:
         library = runtime_library()
         _runtime_symbols.update({name: library[name] for name in library.symbols()})
         _runtime_symbols["TVMAPISetLastError"] = ctypes.cast(_set_last_error, ctypes.c_void_p).value or 0
+        _runtime_symbols[callbacks.SYMBOL] = callbacks.address()
         _runtime_symbols["TVMGetLastError"] = ctypes.cast(_get_last_error, ctypes.c_void_p).value or 0
     return _runtime_symbols
 
@@ -244,6 +247,11 @@ _thread_epoch = 0
 def thread_epoch() -> int:
     """A number that changes whenever `set_num_threads` is called."""
     return _thread_epoch
+
+
+def set_last_error(text: str) -> None:
+    """Leave an error text for this thread, as native code does."""
+    _last_error.text = text.encode()
 
 
 def last_error_text() -> str:

@@ -227,3 +227,35 @@ def test_undefined_variables_and_foreign_loops_are_refused():
 
 def test_the_same_program_gives_the_same_text():
     assert emit_kernel(matmul(4, 32, 8)).ir_text == emit_kernel(matmul(4, 32, 8)).ir_text
+
+
+def call_into_python(name):
+    a, b, out = decl_buffer((2, 3), name="A"), decl_buffer((2, 3), name="B"), decl_buffer((1,), name="O")
+    called = op.call_packed(name, a, b, 7, f32(0.5), "text")
+    return primfunc([a, b, out], st.BufferStore(out, tir.Cast("float32", called), [imm(0)]))
+
+
+def test_calls_of_registered_functions():
+    from anchorleg.runtime.registry import register_func, remove_global_func
+
+    def double(a, b, number, factor, word):
+        assert (number, factor, word) == (7, 0.5, "text")
+        b.copyfrom(a.numpy() * 2)
+        return 42
+
+    register_func("test.codegen.double", double)
+    try:
+        x, y, out = np.arange(6, dtype=np.float32).reshape(2, 3), np.zeros((2, 3), np.float32), np.zeros(1, np.float32)
+        run(call_into_python("test.codegen.double"), x, y, out)
+        np.testing.assert_array_equal(y, x * 2)
+        assert out[0] == 42
+    finally:
+        remove_global_func("test.codegen.double")
+
+
+def test_failures_of_registered_functions_fail_the_kernel():
+    from anchorleg.runtime.native import last_error_text
+
+    x = np.zeros((2, 3), np.float32)
+    assert Built(call_into_python("test.codegen.missing")).fast(x, x.copy(), np.zeros(1, np.float32)) == -1
+    assert "test.codegen.missing" in last_error_text()

@@ -147,6 +147,8 @@ class Expressions(Memory):
     # -- what must be evaluated first; a list instead replaces the node by further steps
 
     def _first_needed(self, node: Node) -> Any:
+        if isinstance(node, (tir.Var, IntImm)):
+            return ()
         if isinstance(node, tir.Let):
             return [partial(self._alias, node, node.body), node.body, partial(self._bind_let, node), node.value]
         if isinstance(node, (tir.And, tir.Or)) and node.dtype == "bool" and self._has_load(node.b):
