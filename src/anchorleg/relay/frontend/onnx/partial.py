@@ -69,7 +69,10 @@ class PartialValues:
             return None
         if call.op.name == "take":  # the places must be numbers
             args[1] = args[1].astype(np.int64) if all(isinstance(i, int) for i in args[1].flat) else None
-        return None if args[-1] is None else call.op.get_attr("FNumpy")(call.attrs, args, call.checked_type)
+        if args[-1] is None:
+            return None
+        found = call.op.get_attr("FNumpy")(call.attrs, args, call.checked_type)
+        return tuple(map(_boxed, found)) if isinstance(found, (tuple, list)) else _boxed(found)
 
     def _compute(self, call: Call) -> np.ndarray | None:
         args = self._arguments(call)
@@ -81,6 +84,15 @@ class PartialValues:
             both = isinstance(a[i], int) and isinstance(b[i], int) and not (b[i] == 0 and "divide" in call.op.name)
             out[i] = _ARITHMETIC[call.op.name](a[i], b[i]) if both else _neutral(call.op.name, a[i], b[i])
         return out
+
+
+def _boxed(value: Any) -> np.ndarray:
+    """An array; numpy gives the element itself where an array of objects has no dimensions."""
+    if isinstance(value, np.ndarray):
+        return value
+    out = np.empty((), dtype=object)
+    out[()] = value
+    return out
 
 
 def _neutral(name: str, a: Any, b: Any) -> Any:
