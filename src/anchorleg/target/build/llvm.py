@@ -1,7 +1,8 @@
 """LLVM text to object code, assembly and optimised LLVM text.
 
 The emitter writes what should run; LLVM is our assembler, so no IR optimisation is done and code generation runs at level 2.
-LLVM releases the interpreter lock while it works: `compile_many` uses threads.
+Code generation runs outside the interpreter's lock and outside llvmlite's own (each module has its context, each thread its
+code generator, so LLVM allows it): `compile_many` uses threads.
 """
 from __future__ import annotations
 
@@ -21,12 +22,12 @@ CODEGEN_LEVEL = 2
 
 def compile_text(text: str, target: Target | str | None = None) -> bytes:
     """Object code of a module for ``target``; BuildError, naming the kernel, when LLVM refuses the text."""
-    return _with_module(text, resolve_cpu(target), lambda machine, module: machine.emit_object(module))
+    return _with_module(text, resolve_cpu(target), lambda machine, module: _emit(machine, module, True))
 
 
 def assembly_of(text: str, target: Target | str | None = None) -> str:
     """The assembly of a module."""
-    return _with_module(text, resolve_cpu(target), lambda machine, module: machine.emit_assembly(module))
+    return _with_module(text, resolve_cpu(target), lambda machine, module: _emit(machine, module, False).decode())
 
 
 def llvm_text_of(text: str, target: Target | str | None = None) -> str:
@@ -69,6 +70,24 @@ def _with_module(text: str, cpu: CpuInfo, use: Any) -> Any:
         module.data_layout = str(machine.target_data)
         module.verify()
         return use(machine, module)
+
+
+def _emit(machine: Any, module: Any, as_object: bool) -> bytes:
+    """What ``machine.emit_object`` does, without llvmlite's process-wide lock around the long part."""
+    from ctypes import string_at
+
+    from llvmlite.binding import ffi
+
+    locked = ffi.lib.LLVMPY_TargetMachineEmitToMemory
+    generate = getattr(locked, "_cfn", locked)
+    with ffi.OutputString() as error:
+        buffer = generate(machine, module, int(as_object), error)
+        if not buffer:
+            raise RuntimeError(str(error))
+    try:
+        return string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer))
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
 @contextmanager
