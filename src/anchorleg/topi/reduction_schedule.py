@@ -10,12 +10,15 @@ The operations before are inlined, those after are computed in the same loop.
 """
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .. import te
 from ..te.operation import ComputeOp
 from ..te.schedule import AttachType, Schedule, Stage
 from ..te.tensor import Tensor
+from ..tir.dtypes import is_float
+from ..tir.expr import IterVar
 from .access import Access
 from .injective import access_of, extent, inline_producers, lanes_at, schedule_loops
 from .utils import as_list, static_int
@@ -24,6 +27,7 @@ from .vector import power_of_two_at_most, worth_sharing
 CHAINS = 4  # independent accumulators that hide the latency of an addition
 SHORT = 4  # elements that are folded one by one
 MIN_LENGTH = 8  # shorter runs are reduced one by one
+LONG_CHAIN = 256  # sums of more elements are made in parts
 
 
 def schedule_reduce(outs: Any) -> Schedule:
@@ -54,7 +58,7 @@ def schedule_reduction(sch: Schedule, stage: Stage) -> Stage:
     if _reduces_along_memory(access, stage.op):
         _along_memory(sch, stage, home, access)
     else:
-        _across_memory(stage, home, access)
+        _across_memory(sch, stage, home, access)
     return home
 
 
@@ -91,7 +95,7 @@ def _share(stage: Stage, axis: Any, elements: int | None, cost: int) -> None:
 
 # -- elements next to one another are kept apart ---------------------------------------------------
 
-def _across_memory(stage: Stage, home: Stage, access: Access) -> None:
+def _across_memory(sch: Schedule, stage: Stage, home: Stage, access: Access) -> None:
     op, axes = stage.op, list(home.op.axis)
     if not axes:
         stage.compute_at(home, home.fuse())
@@ -103,13 +107,46 @@ def _across_memory(stage: Stage, home: Stage, access: Access) -> None:
     exact = length is not None and length % block == 0
     shared = home.fuse(*outer, *([steps] if exact or not outer else []))
     stage.compute_at(home, shared if exact or not outer else steps)
-    own = list(op.axis)
-    stage.reorder(*own[:-1], *op.reduce_axis, own[-1])
     if block > 1:
         home.vectorize(inner)
-        stage.vectorize(own[-1])
+    for each in (stage, _in_two_levels(sch, stage)):
+        if each is not None:
+            own = list(each.op.axis)
+            each.reorder(*own[:-1], *_loops_over(each), own[-1])
+            if block > 1:
+                each.vectorize(own[-1])
     if _iterations(outer, length, block, exact) != 1:
         _share(home, shared, extent([*axes, *op.reduce_axis]), _cost(access, op))
+
+
+def _loops_over(stage: Stage) -> list[Any]:
+    """The loops of a stage that reduce, after splitting."""
+    return [iv for iv in stage.leaf_iter_vars if iv.iter_type == IterVar.CommReduce]
+
+
+def _in_two_levels(sch: Schedule, stage: Stage) -> Stage | None:
+    """Long sums of floats are made in parts: the error of a sum grows with the length of its chain of additions.
+
+    Gives the stage of the parts, computed inside the loop that adds them up.
+    """
+    op = stage.op
+    length = extent(op.reduce_axis)
+    if op.num_outputs != 1 or length is None or length < LONG_CHAIN or not is_float(op.output(0).dtype):
+        return None
+    first, *rest = op.reduce_axis
+    if not rest:
+        first, _ = stage.split(first, factor=_near_root(length))
+    parts = sch[sch.rfactor(op.output(0), first)]
+    parts.set_scope("local")
+    parts.compute_at(stage, stage.op.reduce_axis[0])
+    return parts
+
+
+def _near_root(length: int) -> int:
+    """The divisor of ``length`` nearest its root, or a power of two near it when there is no good one."""
+    root = math.isqrt(length)
+    divisors = [d for d in range(max(2, root // 2), root * 2 + 1) if length % d == 0]
+    return min(divisors, key=lambda d: abs(d - root)) if divisors else power_of_two_at_most(root)
 
 
 def _iterations(outer: Any, length: int | None, block: int, exact: bool) -> int | None:
