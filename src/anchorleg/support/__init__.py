@@ -1,0 +1,1 @@
+from .build_info import libinfo  # noqa: F401
