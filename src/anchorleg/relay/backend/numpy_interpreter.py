@@ -12,11 +12,12 @@ from ...ir.expr import GlobalVar, RelayExpr
 from ...ir.module import IRModule
 from ...ir.op import Op
 from ...ir.type import TensorType, TupleType
-from ...runtime.dtype import numpy_dtype
+from ...runtime.dtype import dtype_name, numpy_dtype
 from ...runtime.ndarray import NDArray
 from ...support.errors import ArgumentError, UnsupportedOpError
 from ..expr import Call, Constant, If, Let, Tuple, TupleGetItem, Var
 from ..function import Function
+from ..op.registry import attrs_of
 from ..op.registry import evaluate as apply_operator
 
 Env = dict[int, Any]
@@ -151,7 +152,7 @@ def _value(node: Any, env: Env, mod: IRModule | None) -> Any:
 
 def _call(node: Call, args: list[Any], env: Env, mod: IRModule | None) -> Any:
     if isinstance(node.op, Op):
-        return apply_operator(node.op, node.attrs, args, node.checked_type)
+        return apply_operator(node.op, node.attrs, args, _result_type(node, args))
     if isinstance(node.op, GlobalVar):
         if mod is None:
             raise ArgumentError(f"@{node.op.name_hint} is called, but no module is given")
@@ -161,6 +162,31 @@ def _call(node: Call, args: list[Any], env: Env, mod: IRModule | None) -> Any:
     inner = {**closure.env, **{id(p): a for p, a in zip(closure.function.params, args)}} if closure.env else {
         id(p): a for p, a in zip(closure.function.params, args)}
     return _CALL, (closure.function.body, inner)
+
+
+def _result_type(node: Call, args: list[Any]) -> Any:
+    """The type of a call; sizes not known in the program are worked out from the arguments' own."""
+    found = node.checked_type
+    if _is_static(found):
+        return found
+    given = tuple(map(_type_of, args))
+    return node.op.relation(given, attrs_of(node.op, node.attrs), _Values()) or found  # type: ignore[attr-defined]
+
+
+def _is_static(t: Any) -> bool:
+    return all(map(_is_static, t.fields)) if isinstance(t, TupleType) else not isinstance(t, TensorType) or t.is_static
+
+
+def _type_of(value: Any) -> Any:
+    return TupleType(list(map(_type_of, value))) if isinstance(value, tuple) else TensorType(value.shape, dtype_name(value.dtype))
+
+
+class _Values:
+    """The context of a type relation at evaluation: all argument types are known and were checked before."""
+
+    def unify(self, a: Any, b: Any) -> Any:
+        """The first type."""
+        return a
 
 
 def _uses(root: RelayExpr) -> dict[int, int]:

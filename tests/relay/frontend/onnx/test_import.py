@@ -283,3 +283,9 @@ def test_a_weight_used_twice_is_stored_once() -> None:
     assert len({id(e) for e in post_order(mod["main"]) if isinstance(e, relay.Constant)}) == 1
 
 
+
+
+def test_repeating_pixels_needs_no_sizes() -> None:
+    node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode="nearest")
+    proto = model([node], {"x": f(1, 2, 3, 4)}, ["y"], 13, {"s": np.array([1, 1, 2, 3], np.float32)}, {"x": [1, 2, "h", "w"]})
+    np.testing.assert_array_equal(ours(proto, {"x": f(1, 2, 3, 4)})[0], f(1, 2, 3, 4).repeat(2, 2).repeat(3, 3))

@@ -28,7 +28,8 @@ class InputTypes:
         """The type of an input described by a ValueInfoProto."""
         kind = info.type.WhichOneof("value")
         if kind not in (None, "tensor_type"):
-            raise UnsupportedOpError(f"input {info.name!r} is a {kind.removesuffix('_type')}; only tensors can be inputs of a compiled model")
+            raise UnsupportedOpError(f"input {info.name!r} is a {kind.removesuffix('_type')}; only tensors can be inputs of a compiled "
+                                     "model")
         return TensorType(self._shape(info), self._dtype(info))
 
     def _dtype(self, info: Any) -> str:
@@ -41,7 +42,8 @@ class InputTypes:
         if info.name in self.shapes:
             return [_given_dim(d, info.name) for d in self.shapes[info.name]]
         if not info.type.tensor_type.HasField("shape"):
-            raise ArgumentError(f"the model does not say how many dimensions its input {info.name!r} has: give shape={{{info.name!r}: (…)}}")
+            raise ArgumentError(f"the model does not say how many dimensions its input {info.name!r} has: give "
+                                f"shape={{{info.name!r}: (…)}}")
         return [self._dim(d) for d in info.type.tensor_type.shape.dim]
 
     def _dim(self, dim: Any) -> Any:

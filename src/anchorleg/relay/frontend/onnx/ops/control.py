@@ -91,7 +91,7 @@ def scan(n: NodeContext) -> list[RelayExpr]:
     backward = n.attr("scan_input_directions", [0] * count)
     steps = n.dims(sequences[0])[axes[0]]
     if not isinstance(steps, int):
-        raise UnsupportedOpError("a scan over a number of steps that is not known is not supported yet: give the sizes of the model's inputs")
+        raise UnsupportedOpError("a scan over an unknown number of steps is not supported yet: give the sizes of the model's inputs")
     _check_size(graph, steps)
     scans = []
     for turn in range(steps):

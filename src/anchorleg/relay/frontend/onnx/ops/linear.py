@@ -45,8 +45,8 @@ def _is_one(dim: Any) -> bool:
 
 
 def _by_one_matrix(n: NodeContext, a: RelayExpr, b: RelayExpr, out_dtype: str) -> RelayExpr:
-    dims, columns = n.dims(a), n.dims(b)[1]
-    flat = a if len(dims) == 2 else _rows(n, a, dims)
+    dims, (inner, columns) = n.dims(a), n.dims(b)
+    flat = a if len(dims) == 2 else _rows(n, a, dims, inner)
     if n.value(b) is not None or b in n.builder.params:
         product = call("nn.dense", flat, transpose(b, [1, 0]), units=columns, out_dtype=out_dtype)
     else:
@@ -55,9 +55,11 @@ def _by_one_matrix(n: NodeContext, a: RelayExpr, b: RelayExpr, out_dtype: str) -
     return product if len(dims) == 2 else restore(n, product, a, dims[:-1], [columns])
 
 
-def _rows(n: NodeContext, a: RelayExpr, dims: Sequence[Any]) -> RelayExpr:
-    if isinstance(dims[-1], int):
-        return reshape(a, [-1, dims[-1]])
+def _rows(n: NodeContext, a: RelayExpr, dims: Sequence[Any], inner: Any) -> RelayExpr:
+    """``a`` as one matrix; ``inner`` is the size of its last axis as the other factor has it."""
+    inner = dims[-1] if isinstance(dims[-1], int) else inner
+    if isinstance(inner, int):
+        return reshape(a, [-1, inner])
     rows = n.static_dims(a, "the first operand")[:-1]
     return reshape(a, [math.prod(rows), -1])
 

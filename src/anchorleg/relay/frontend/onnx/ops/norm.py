@@ -42,7 +42,8 @@ def _per_element(n: NodeContext, x: RelayExpr, gamma: RelayExpr, beta: RelayExpr
     return call("add", call("multiply", scaled, gamma), beta)
 
 
-def _training(n: NodeContext, x: RelayExpr, gamma: RelayExpr, beta: RelayExpr, mean: RelayExpr, var: RelayExpr, eps: float) -> list[RelayExpr]:
+def _training(n: NodeContext, x: RelayExpr, gamma: RelayExpr, beta: RelayExpr, mean: RelayExpr, var: RelayExpr,
+              eps: float) -> list[RelayExpr]:
     axes = [i for i in range(n.rank(x)) if i != 1]
     average = reduce("mean", x, axes, True)
     centred = call("subtract", x, average)

@@ -219,7 +219,8 @@ def _directions(n: NodeContext, cell: Cell, count: int) -> list[Direction]:
         b = part(3, i)
         wb, rb = (None, None) if b is None else n.settled(slice_axis(b, 0, 0, size), slice_axis(b, 0, size, 2 * size))
         peepholes = part(7, i) if cell.states == 2 else None
-        found.append(Direction(part(1, i), part(2, i), wb, rb, peepholes, activations[i], direction == "reverse" or i == 1))  # type: ignore[arg-type]
+        backward = direction == "reverse" or i == 1
+        found.append(Direction(part(1, i), part(2, i), wb, rb, peepholes, activations[i], backward))  # type: ignore[arg-type]
     return found
 
 

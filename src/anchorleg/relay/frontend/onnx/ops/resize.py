@@ -198,6 +198,24 @@ def _axes_by_sizes(dims: Sequence[Any], axes: Sequence[int], sizes: Sequence[int
     return {at: Axis(dims[at], int(s), float(c), _roi(roi, i, len(axes))) for i, (at, s, c) in enumerate(zip(axes, sizes, scales))}
 
 
+def _enlarged(n: NodeContext, x: RelayExpr, spec: Spec, scales: Sequence[float]) -> RelayExpr | None:
+    """Pixels repeated a whole number of times, which needs no sizes."""
+    repeats = spec.coordinates == "asymmetric" and spec.nearest == "floor" or (
+        spec.coordinates in ("half_pixel", "pytorch_half_pixel") and spec.nearest.startswith("round"))
+    if spec.mode != "nearest" or not repeats or n.rank(x) != 4 or list(scales[:2]) != [1, 1] or any(s != int(s) or s < 1 for s in scales):
+        return None
+    return call("nn.upsampling", x, scale_h=float(scales[2]), scale_w=float(scales[3]), layout="NCHW", method="nearest_neighbor")
+
+
+def _by_scales(n: NodeContext, x: RelayExpr, spec: Spec, axes: Sequence[int], scales: Sequence[float], roi: Sequence[float]) -> RelayExpr:
+    """``x`` resized by scales."""
+    if not all(isinstance(d, int) for d in n.dims(x)) and len(axes) == n.rank(x):
+        larger = _enlarged(n, x, spec, scales)
+        if larger is not None:
+            return larger
+    return resize(n, x, spec, _axes_by_scales(_known_dims(n, x, axes, scales), axes, scales, roi))
+
+
 def _known_dims(n: NodeContext, x: RelayExpr, axes: Sequence[int], factors: Sequence[float] | None) -> Sequence[Any]:
     """The dimensions, of which those that are really resized must be known."""
     dims = n.dims(x)
@@ -220,8 +238,7 @@ def by_scales(n: NodeContext) -> RelayExpr:
     else:
         scales = n.known(1, "scales").reshape(-1)  # type: ignore[union-attr]
     mode = {"bilinear": "linear"}.get(n.attr("mode", "nearest"), n.attr("mode", "nearest"))
-    dims = _known_dims(n, x, axes, scales)
-    return resize(n, x, Spec(mode, "asymmetric", "floor"), _axes_by_scales(dims, axes, scales, ()))
+    return _by_scales(n, x, Spec(mode, "asymmetric", "floor"), axes, scales, ())
 
 
 @op("Resize", since=11)
@@ -237,7 +254,7 @@ def resize_v11(n: NodeContext) -> RelayExpr:
         roi = n.known(1, "roi").reshape(-1)  # type: ignore[union-attr]
     scales, sizes = n.known(2, "scales"), n.known_ints(3, "sizes")
     if scales is not None and scales.size:
-        return resize(n, x, spec, _axes_by_scales(_known_dims(n, x, axes, scales), axes, scales.reshape(-1), tuple(roi)))
+        return _by_scales(n, x, spec, axes, scales.reshape(-1), tuple(roi))
     if sizes is None:
         raise ArgumentError("neither scales nor sizes are given")
     dims = _known_dims(n, x, axes, None)

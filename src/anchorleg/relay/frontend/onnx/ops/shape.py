@@ -146,7 +146,8 @@ def slice_v1(n: NodeContext) -> RelayExpr:
     return _slice(n, starts, ends, n.attr("axes", None), None)
 
 
-def _slice(n: NodeContext, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int] | None, steps: Sequence[int] | None) -> RelayExpr:
+def _slice(n: NodeContext, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int] | None,
+           steps: Sequence[int] | None) -> RelayExpr:
     x = n.need(0)
     axes = n.axes(range(len(starts)) if axes is None else axes, n.rank(x))
     steps = [1] * len(axes) if steps is None else steps

@@ -99,7 +99,8 @@ def _sampled_boxes(n: NodeContext, x: RelayExpr, boxes: RelayExpr, batch: RelayE
         weight = call("expand_dims", call("multiply", *_grid([wy, wx])), axis=3, num_newaxis=1)
         return call("multiply", call("gather_nd", planes, index, batch_dims=0, index_rank=3), n.to(weight, n.dtype(x)))
 
-    corners = [corner(ys, xs, wy, wx) for ys, wy in ((low[0], near[0]), (high[0], far[0])) for xs, wx in ((low[1], near[1]), (high[1], far[1]))]
+    vertical, horizontal = (((low[k], near[k]), (high[k], far[k])) for k in (0, 1))
+    corners = [corner(ys, xs, wy, wx) for ys, wy in vertical for xs, wx in horizontal]
     blocks = [count, size[0], samples, size[1], samples, -1]
     if mode == "max":
         found = reduce("max", reshape(call("multiply", stack_max(corners), kept), blocks), [2, 4], False)
