@@ -127,13 +127,23 @@ def cast_(n: NodeContext) -> RelayExpr:
     """Another element type."""
     to = n.attr("to")
     dtype = {"FLOAT": "float32", "DOUBLE": "float64"}.get(to, str(to).lower()) if isinstance(to, str) else relay_dtype(to, "the result")
-    return n.to(n.need(0), dtype)
+    return converted(n, n.need(0), dtype)
+
+
+_LARGEST = {"e4m3_float8": 448.0, "e5m2_float8": 57344.0}  # what larger numbers become, unless ``saturate`` is 0
+
+
+def converted(n: NodeContext, x: RelayExpr, dtype: str) -> RelayExpr:
+    """``x`` as ``dtype``."""
+    if dtype in _LARGEST and n.attr("saturate", 1) and is_float(n.dtype(x)) and n.dtype(x) != dtype:
+        x = call("clip", x, a_min=-_LARGEST[dtype], a_max=_LARGEST[dtype])
+    return n.to(x, dtype)
 
 
 @op("CastLike")
 def cast_like(n: NodeContext) -> RelayExpr:
     """The element type of another tensor."""
-    return n.to(n.need(0), n.dtype(n.need(1)))
+    return converted(n, n.need(0), n.dtype(n.need(1)))
 
 
 @op("Where")
