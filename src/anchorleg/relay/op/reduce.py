@@ -119,7 +119,10 @@ def _highest(dtype: np.dtype) -> Any:
 
 
 def _sum(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    return x.any(axis=axes, keepdims=True) if x.dtype == bool else x.sum(axis=axes, keepdims=True, dtype=x.dtype)
+    if x.dtype == bool:
+        return x.any(axis=axes, keepdims=True)
+    exact = np.float64 if x.dtype.kind == "f" else x.dtype  # numpy adds one by one where the axes are not contiguous
+    return x.sum(axis=axes, keepdims=True, dtype=exact).astype(x.dtype)
 
 
 def _prod(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:

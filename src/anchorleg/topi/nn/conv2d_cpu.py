@@ -128,41 +128,100 @@ def _tile_output(s: Schedule, final: ComputeOp, tile: Tile, lanes: int, work: fl
     return xo
 
 
+STRIPE_BYTES = 128 << 10  # of padded input kept between rows: a fraction of a second-level cache
+EDGE_COLUMNS = 4  # columns per tile where the borders have loops of their own
+
+
 def schedule_depthwise_conv2d_NCHWc(outs: Any, target: Any = None) -> Schedule:
-    """Tiles of columns with all taps unrolled, so that weights and neighbouring inputs stay in registers."""
+    """Tiles of columns with the taps unrolled, so that weights and neighbouring inputs stay in registers.
+
+    Padding is never a tensor of its own: either the rows and columns at the border get loops of their own, or a stripe of rows
+    is padded at a time, in the cache.
+    """
     outs = list(outs) if isinstance(outs, (list, tuple)) else [outs]
     anchor = find_anchor(outs[0].op)
     if len(outs) != 1 or anchor is None or anchor.tag != "depthwise_conv2d_NCHWc" or not _static(anchor):
         return schedule_default(outs, target)
-    s = te.create_schedule([outs[0].op])
     final = outs[0].op
+    s = te.create_schedule([final])
+    padding = next((t.op for t in anchor.input_tensors if t.op.tag.endswith(",pad")), None)
     for op in inline_producers(s, outs):
-        if op is not anchor and op is not final:
+        if op is not anchor and op is not final and op is not padding:
             schedule_other(s, op, target)
     lanes = lanes_of(target, anchor.output(0).dtype)
-    _, _, height, width, block = dims(anchor.output(0))
-    taps = 1
-    for iv in anchor.reduce_axis:
-        taps *= extent_of(iv)
-    cols = depthwise_columns(width, max(1, block // lanes), registers_of(target))
     local = s[accumulate_locally(s, anchor, final)]
-    local.compute_at(s[final], _tile_output(s, final, Tile(1, 1, cols), lanes, work_of(anchor)))
+    edges = padding is not None and _edges_apart(anchor, padding)
+    local.compute_at(s[final], _depthwise_loops(s, final, anchor, padding, edges, lanes, registers_of(target)))
+    _depthwise_sum(local, lanes)
+    return s
+
+
+def _edges_apart(anchor: Operation, padding: Operation) -> bool:
+    """Whether loops of their own for the borders pay: few taps, many points between, and enough blocks of channels for the threads."""
+    batch, chunks, height, width, _ = dims(anchor.output(0))
+    strided = dims(padding.output(0))[2] >= 2 * height
+    return _taps(anchor) <= 9 and batch * chunks >= 4 and min(height, width) >= (14 if strided else 40)
+
+
+def _taps(anchor: Operation) -> int:
+    count = 1
+    for iv in anchor.reduce_axis:
+        count *= extent_of(iv)
+    return count
+
+
+def _depthwise_loops(s: Schedule, final: ComputeOp, anchor: Operation, padding: Operation | None, edges: bool, lanes: int,
+                     registers: int) -> Any:
+    """The output's loops; gives the axis at which a tile is summed."""
+    stage = s[final]
+    _, _, height, width, block = dims(anchor.output(0))
+    n, oc, y, x, lane = stage.op.axis
+    cols = min(EDGE_COLUMNS, width) if edges else depthwise_columns(width, max(1, block // lanes), registers)
+    yo, yi = stage.split(y, factor=height if edges else stripe_rows(anchor, padding))
+    xo, xi = stage.split(x, factor=cols)
+    parts = _lane_parts(stage, lane, lanes)
+    stage.reorder(n, oc, yo, yi, xo, xi, *parts)
+    for axis in (xi, *parts[:-1]):
+        stage.unroll(axis)
+    stage.vectorize(parts[-1])
+    outer = parallelise(s, stage, (n, oc, yo), work_of(anchor))
+    if edges:
+        s[padding].compute_inline()
+        for axis in (yi, xo):
+            stage.pragma(axis, "loop_partition_hint", True)
+    elif padding is not None:
+        s[padding].compute_at(stage, outer)
+        s[padding].vectorize(_lane_parts(s[padding], padding.axis[-1], lanes)[-1])
+    return xo
+
+
+def stripe_rows(anchor: Operation, padding: Operation | None) -> int:
+    """Rows of the output whose padded input fits into a stripe, preferably a divisor of the height."""
+    _, _, height, width, block = dims(anchor.output(0))
+    if padding is None:
+        return 1
+    _, _, padded, wide, _ = dims(padding.output(0))
+    step = max(1, padded // height)
+    most = max(1, min(height, (STRIPE_BYTES // (wide * block * 4) - extent_of(anchor.reduce_axis[0])) // step))
+    return next((r for r in range(most, max(1, most // 2) - 1, -1) if height % r == 0), most)
+
+
+def _depthwise_sum(local: Any, lanes: int) -> None:
     n, oc, y, x, lane = local.op.axis
     ry, rx = local.op.reduce_axis
     parts = _lane_parts(local, lane, lanes)
     local.reorder(ry, rx, n, oc, y, x, *parts)
     for axis in (x, *parts[:-1]):
         local.unroll(axis)
-    if taps <= 25:
+    if extent_of(rx) * extent_of(ry) <= 25:
         local.unroll(rx)
-    if taps <= 9:
+    if extent_of(rx) * extent_of(ry) <= 9:
         local.unroll(ry)
     local.vectorize(parts[-1])
-    return s
 
 
 def depthwise_columns(width: int, vectors: int, registers: int) -> int:
-    """How many columns to sum at once: about a third of the registers, preferably a divisor of the width."""
+    """How many columns to sum at once: at most half the registers, preferably a divisor of the width."""
     most = max(1, min(width, registers // (2 * vectors)))
     for cols in range(most, max(1, most // 2) - 1, -1):
         if width % cols == 0:

@@ -88,8 +88,14 @@ def _inlinable(op: Operation, readers: Sequence[Operation]) -> bool:
     if op.tag == "const_matrix" or not op.axis:
         return True
     if op.tag.endswith(",pad"):
-        return all(not getattr(r, "reduce_axis", ()) or r.tag.startswith("pool_") for r in readers)
+        return all(not getattr(r, "reduce_axis", ()) or (r.tag.startswith("pool_") and _packed_last(op)) for r in readers)
     return tag.is_injective(op.tag)
+
+
+def _packed_last(op: ComputeOp) -> bool:
+    """Whether padding leaves the last axis alone, so that its conditions hold for whole vectors."""
+    source = op.input_tensors[0] if op.input_tensors else None
+    return source is not None and len(source.shape) == len(op.axis) and same_shape(source.shape[-1:], op.output(0).shape[-1:])
 
 
 def stride_along(index: Any, var: Var) -> int | None:

@@ -14,7 +14,7 @@ from ....support.errors import TypeMismatchError
 from ....tir.data_layout import Layout
 from ...expr import Call
 from ..registry import declare
-from .common import is_float, shown, tensor, wide
+from .common import is_float, tensor
 from .conv import attrs_class, check_sizes
 from .numeric import pad, spans, windows
 from .utils import pad_pairs, pad_tuple, repeat
@@ -161,9 +161,9 @@ def counts(spec: PoolSpec, attrs: Any, shape: Sequence[int], out: Sequence[int])
 
 
 def accumulator(dtype: np.dtype) -> np.dtype:
-    """The dtype sums of a pooling are formed in: narrow types are widened to 32 bits."""
+    """The dtype sums of a pooling are formed in: double precision for floats, at least 32 bits for integers."""
     if is_float(str(dtype)):
-        return wide(str(dtype))
+        return np.dtype("float64")
     return np.dtype("int32") if dtype.itemsize < 4 else dtype
 
 

@@ -8,6 +8,7 @@ from ....topi import nn
 from ....topi.nn.conv2d_cpu import schedule_conv2d_NCHWc, schedule_depthwise_conv2d_NCHWc
 from ....topi.nn.dense_cpu import batch_matmul_cpu, schedule_product
 from ....topi.nn.rows_cpu import schedule_rows
+from ....topi.reduction_schedule import schedule_reduce
 from ..op import OpStrategy
 from .nn import DEFAULT_LEVEL, GENERAL, STRATEGIES, wrap_compute, wrap_schedule
 
@@ -84,5 +85,8 @@ add_for_cpu("nn.contrib_depthwise_conv2d_NCHWc", _depthwise_nchwc, schedule_dept
 add_for_cpu("nn.contrib_dense_pack", None, schedule_product, _three_dims)
 add_for_cpu("nn.matmul", None, schedule_product)
 add_for_cpu("nn.batch_matmul", _batch_matmul, schedule_product)
+for _name in GENERAL:
+    if _name.startswith(("nn.global_", "nn.adaptive_")):
+        add_for_cpu(_name, None, lambda outs, target: schedule_reduce(outs))
 for _name in ("nn.softmax", "nn.fast_softmax", "nn.log_softmax", "nn.layer_norm", "nn.instance_norm", "nn.l2_normalize"):
     add_for_cpu(_name, None, schedule_rows)
