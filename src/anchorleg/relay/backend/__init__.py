@@ -4,7 +4,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_MODULES = ("te_compiler", "interpreter", "graph_executor_codegen", "vm", "aot", "executor_factory", "utils", "executor", "runtime")
+_MODULES = ("te_compiler", "interpreter", "graph_executor_codegen", "vm", "aot", "executor_factory", "utils", "executor", "runtime",
+            "task_extraction", "name_transforms")
 _NAMES = {"Executor": "executor", "Runtime": "runtime"}
 
 

@@ -133,7 +133,7 @@ class Evaluator:
         return frame.env[id(node)]
 
     def _constant(self, node: Constant, frame: _Frame) -> Any:
-        return node.data.numpy()
+        return node.data.as_numpy_view()
 
     def _itself(self, node: Any, frame: _Frame) -> Any:
         return node

@@ -8,6 +8,7 @@ from ...ir.module import IRModule
 from ...ir.op import Op
 from ...ir.type import TensorType
 from ...ir.visit import Walker
+from ...runtime import ndarray
 from ...support.errors import TypeMismatchError, UnsupportedOpError
 from ...support.names import NameSupply
 from ..expr import Call, Constant, Let, Tuple, TupleGetItem, Var
@@ -74,12 +75,13 @@ class _Flattener(Walker):
         raise UnsupportedOpError(f"variable {var.name_hint!r} is not bound in main")
 
     def visit_Constant(self, constant: Constant) -> list[Entry]:
-        found = self._constants.get(id(constant.data))
+        found = self._constants.get(id(constant))
         if found is None:
             name = self.names.fresh(f"p{len(self.params)}")
-            self.params[name] = constant.data
+            # folding leaves views of the original weights; here they get the memory they are run from, and the view goes
+            constant.data = self.params[name] = ndarray.aligned(constant.data)
             info = TensorInfo(tuple(constant.data.shape), str(constant.data.dtype))
-            found = self._constants[id(constant.data)] = self.add(GraphNode(name, None, (), (info,)))
+            found = self._constants[id(constant)] = self.add(GraphNode(name, None, (), (info,)))
         return found
 
     def visit_Tuple(self, tup: Tuple) -> Any:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Mapping, NamedTuple
 
 from ...support.errors import ArgumentError
 
-_TYPE_NAMES = {bool: "runtime.BoxBool", int: "IntImm", str: "runtime.String"}
+_TYPE_NAMES = {bool: "IntImm", int: "IntImm", str: "runtime.String"}
 _FOUND_NAMES = {bool: "IntImm", int: "IntImm", str: "runtime.String", float: "FloatImm"}
 
 

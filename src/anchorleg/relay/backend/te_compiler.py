@@ -8,10 +8,12 @@ import logging
 import threading
 from typing import Any, NamedTuple, Sequence
 
+from ...autotvm import env, task
 from ...ir.expr import Any as AnyDim, GlobalVar, IntImm
 from ...ir.module import IRModule
 from ...ir.op import Op
 from ...ir.structural import structural_equal, structural_hash
+from ...ir.transform import PassContext
 from ...ir.type import TensorType, TupleType
 from ...support.errors import AnchorlegError, ArgumentError, BuildError, TypeMismatchError, UnsupportedOpError
 from ...support.names import NameSupply
@@ -22,6 +24,7 @@ from . import te_lowering
 from .utils import mangle_module_name
 
 logger = logging.getLogger("te_compiler")
+tuning_logger = logging.getLogger("autotvm")
 
 
 class LoweredOutput:
@@ -64,6 +67,10 @@ class CachedFunc(NamedTuple):
     prim_func: Any
     constants: dict[Any, Any]
 
+    def same_as(self, other: object) -> bool:
+        """Whether both are the very same object."""
+        return self is other
+
     @property
     def funcs(self) -> IRModule:
         """The lowered function in a module of its own."""
@@ -75,8 +82,10 @@ def get_valid_implementations(op: Op, attrs: Any, inputs: list[Any], out_type: A
 
     Raises UnsupportedOpError when the operator has no strategy for any target.
     """
-    _load_strategies()
     strategy_of = op.get_attr("FTVMStrategy")
+    if strategy_of is None:
+        _load_strategies()
+        strategy_of = op.get_attr("FTVMStrategy")
     if strategy_of is None:
         raise UnsupportedOpError(f"{op.name} doesn't have an FTVMStrategy registered: register one with "
                                  f"relay.op.register_strategy({op.name!r}, ...)")
@@ -110,12 +119,16 @@ def select_implementation(op: Op, attrs: Any, inputs: list[Any], out_type: Any, 
     implementations = get_valid_implementations(op, attrs, inputs, out_type, target)
     if not implementations:
         raise BuildError(f"No valid {op.name} implementations for {target}: inputs {_describe(inputs)}, attributes {attrs}")
-    tuned = _best_tuned(implementations, attrs, inputs, out_type, target) if use_autotvm else None
-    if tuned is not None:
-        return tuned
+    tuned: _Tuned = _NOT_TUNABLE
+    if use_autotvm and _tuning_applies():
+        tuned = _look_up_records(op, implementations, attrs, inputs, out_type, target)
+    if tuned.best is not None:
+        return tuned.best, tuned.outputs[tuned.best]
     best = max(implementations, key=lambda impl: impl.plevel)
+    if tuned.workloads.get(best) is not None:
+        _say_not_tuned(target, tuned.workloads[best])
     logger.info("Using %s for %s based on highest priority (%d)", best.name, op.name, best.plevel)
-    return best, best.compute(attrs, inputs, out_type)
+    return best, tuned.outputs[best] if best in tuned.outputs else best.compute(attrs, inputs, out_type)
 
 
 def _describe(inputs: list[Any]) -> str:
@@ -126,9 +139,62 @@ def _plain(dim: Any) -> Any:
     return dim.value if isinstance(dim, IntImm) else str(dim)
 
 
-def _best_tuned(implementations: list[Any], attrs: Any, inputs: list[Any], out_type: Any, target: Any) -> tuple[Any, list[Any]] | None:
-    """The tunable implementation of the lowest recorded cost; None without records for any."""
-    return None
+class _Tuned(NamedTuple):
+    """What tuning says: the implementation of the lowest recorded cost, and what was computed while asking."""
+
+    best: Any
+    outputs: dict[Any, list[Any]]
+    workloads: dict[Any, Any]
+
+
+_NOT_TUNABLE = _Tuned(None, {}, {})
+
+
+def _tuning_applies() -> bool:
+    """Whether records may decide: some task is registered, and no other scheduler has been asked for."""
+    context = PassContext.current()
+    if context.get("relay.backend.use_auto_scheduler", False) or context.get("relay.backend.use_meta_schedule", False):
+        return False
+    return bool(task.TASK_TABLE)
+
+
+def _look_up_records(op: Op, implementations: list[Any], attrs: Any, inputs: list[Any], out_type: Any, target: Any) -> _Tuned:
+    """Runs the implementations' computes, and asks the dispatch context about those that are tunable."""
+    outputs: dict[Any, list[Any]] = {}
+    workloads: dict[Any, Any] = {}
+    best, lowest = None, None
+    context, scope = task.DispatchContext.current, env.GLOBAL_SCOPE
+    silent, scope.silent = scope.silent, True
+    try:
+        for impl in implementations:
+            outputs[impl] = impl.compute(attrs, inputs, out_type)
+            workloads[impl] = task.get_workload(outputs[impl])
+            config = context.query(target, workloads[impl]) if workloads[impl] is not None and context is not None else None
+            if config is None or config.is_fallback:
+                continue
+            logger.info("Implementation %s for %s has cost %.2e", impl.name, op.name, config.cost)
+            if lowest is None or config.cost < lowest:
+                best, lowest = impl, config.cost
+    finally:
+        scope.silent = silent
+    if best is not None:
+        logger.info("Using %s for %s based on lowest cost (%.2e)", best.name, op.name, lowest)
+    return _Tuned(best, outputs, workloads)
+
+
+def _say_not_tuned(target: Any, workload: Any) -> None:
+    """Once per workload to the log; once per process as a notice."""
+    message = f"Cannot find tuning records for:\n    target={target}\n    key={workload}\nTVM will apply a default schedule which may negatively impact performance."
+    said = task.DispatchContext.warning_messages
+    if env.GLOBAL_SCOPE.silent or message in said:
+        return
+    notice = ("One or more operators have not been tuned. Please tune your model for better performance. "
+              "Use DEBUG logging level to see more details.")
+    if notice not in said:
+        said.add(notice)
+        tuning_logger.warning(notice)
+    said.add(message)
+    tuning_logger.debug(message)
 
 
 def get_shape(shape: Sequence[Any]) -> list[Any]:
@@ -149,7 +215,15 @@ def lower_call(call: Call, inputs: list[Any], target: Any, otype: Any = None) ->
     """One operator call as TE tensors, by the implementation chosen for it."""
     out_type = otype if otype is not None else call.checked_type
     static = is_static(call.checked_type) and all(is_static(a.checked_type) for a in call.args)
-    implementation, outputs = select_implementation(call.op, call.attrs, inputs, out_type, target, use_autotvm=static)
+    tracing = task.TaskExtractEnv.current
+    paused = tracing is not None and tracing.tracing and tracing.wanted_relay_ops is not None and call.op not in tracing.wanted_relay_ops
+    if paused:
+        tracing.tracing = False  # type: ignore[union-attr]
+    try:
+        implementation, outputs = select_implementation(call.op, call.attrs, inputs, out_type, target, use_autotvm=static)  # type: ignore[arg-type]
+    finally:
+        if paused:
+            tracing.tracing = True  # type: ignore[union-attr]
     return LoweredOutput(outputs, implementation)
 
 
@@ -205,6 +279,17 @@ class TECompiler:
         """The cached functions with their use counts."""
         with self._lock:
             return list(self._cache.items())
+
+    def stats(self) -> dict[str, int]:
+        """How many functions are cached, how often one was asked for, and how often the cache could answer."""
+        with self._lock:
+            uses = sum(v.use_count for v in self._cache.values())
+            return {"functions": len(self._cache), "requests": uses, "hits": uses - len(self._cache)}
+
+    def dump(self) -> None:
+        """Prints what is cached."""
+        for key, value in self.items():
+            print(f"{value.cached_func.prim_fn_var.name_hint} for {key.target}, used {value.use_count} times")
 
 
 def lower_schedule(te_func: te_lowering.TEFunction, schedule: Any, name: str, target: Any) -> Any:

@@ -10,6 +10,8 @@ def mangle_module_name(mod_name: str | None) -> str:
     """The prefix of a module's symbols, e.g. ``default`` → ``tvmgen_default``; an already mangled name is an error."""
     if not mod_name:
         return _PREFIX
+    if not mod_name.isascii():
+        raise ArgumentError(f"the module name {mod_name!r} is expected to be of ASCII characters: symbols are named after it")
     if mod_name.startswith(_PREFIX):
         raise ArgumentError(f"the module name {mod_name!r} is expected to be the plain name: it has the prefix {_PREFIX!r} already")
     return f"{_PREFIX}_{mod_name}"

@@ -5,6 +5,9 @@ Compute rules and schedules (strategies) are loaded by the compiler only.
 """
 from __future__ import annotations
 
+import importlib as _importlib
+from typing import Any as _Any
+
 from .op import (OpImplementation, OpPattern, OpSpecialization, OpStrategy, get, register, register_alter_op_layout,
                  register_broadcast_schedule, register_compute, register_convert_op_layout, register_external_compiler,
                  register_fake_quantization_to_integer, register_gradient, register_infer_correct_layout,
@@ -17,5 +20,13 @@ from .reduce import *  # noqa: F401,F403
 from .tensor import *  # noqa: F401,F403
 from .transform import *  # noqa: F401,F403
 from .algorithm import *  # noqa: F401,F403
-from . import dyn, image, vision  # noqa: F401
+from . import dyn, image, memory, vision, vm  # noqa: F401
 from . import nn, qnn  # noqa: F401
+
+_LAZY = ("strategy", "op", "op_attrs")
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _LAZY:
+        return _importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

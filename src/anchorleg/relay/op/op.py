@@ -57,10 +57,20 @@ class OpStrategy:
 
     def add_implementation(self, compute: Callable[..., Any], schedule: Callable[..., Any], name: str = "default",
                            plevel: int = 10) -> None:
-        """Adds ``compute(attrs, inputs, out_type)`` with ``schedule(attrs, outs, target)``."""
-        if not self.specializations:
-            self.specializations.append(OpSpecialization())
-        self.specializations[0].implementations.append(OpImplementation(compute, schedule, name, plevel))
+        """Adds ``compute(attrs, inputs, out_type)`` with ``schedule(attrs, outs, target)``.
+
+        Inside a ``te.SpecializedCondition`` it is valid only where that condition holds.
+        """
+        from ...te.specialized import SpecializedCondition
+
+        condition = SpecializedCondition.current()
+        for found in self.specializations:
+            if found.condition is condition:
+                break
+        else:
+            found = OpSpecialization(condition)
+            self.specializations.append(found)
+        found.implementations.append(OpImplementation(compute, schedule, name, plevel))
 
     @property
     def implementations(self) -> list[OpImplementation]:

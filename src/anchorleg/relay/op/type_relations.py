@@ -150,13 +150,13 @@ def broadcast_many(shapes: Sequence[Sequence[Dim]]) -> tuple[Dim, ...]:
 
 
 def identity_rel(args: tuple[Type, ...], attrs: _Any, ctx: _Any) -> Type | None:
-    """The result has the type of the one tensor input."""
-    return tensor(args[0])
+    """The result has the type of the one tensor input; also where only the result's type is known."""
+    return tensor(args[0]) or args[0]
 
 
 def same_as_input_rel(args: tuple[Type, ...], attrs: _Any, ctx: _Any) -> Type | None:
     """The result has the input's type, whatever that is (markers that may wrap tuples and functions too)."""
-    return None if isinstance(args[0], IncompleteType) else args[0]
+    return args[0]
 
 
 def identity_bool_rel(args: tuple[Type, ...], attrs: _Any, ctx: _Any) -> Type | None:

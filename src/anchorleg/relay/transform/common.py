@@ -140,7 +140,7 @@ def scalar_value(expr: Any) -> Any:
     """The value of a constant that holds one element (of any rank), else None."""
     if not isinstance(expr, Constant) or int(np.prod(expr.data.shape)) != 1:
         return None
-    return expr.data.numpy().reshape(())[()]
+    return expr.data.as_numpy_view().reshape(())[()]
 
 
 __all__ = ["Clause", "Tuple", "call", "carry_type", "constant", "declare_pass", "descends", "is_op", "is_primitive", "map_functions", "mentions", "rewrite_exprs",

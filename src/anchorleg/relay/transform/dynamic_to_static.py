@@ -145,7 +145,7 @@ def _reshape_by_shape_of(node: Call) -> RelayExpr | None:
 def _rule(old: Any, new: Any) -> RelayExpr:
     if not isinstance(new, Call) or not isinstance(new.op, Op) or new.op.name not in CONVERSIONS:
         return new
-    values = [a.data.numpy() if isinstance(a, Constant) else None for a in new.args]
+    values = [a.data.as_numpy_view() if isinstance(a, Constant) else None for a in new.args]
     result = CONVERSIONS[new.op.name](new, values)
     if result is None and new.op.name == "dyn.reshape":
         result = _reshape_by_shape_of(new)

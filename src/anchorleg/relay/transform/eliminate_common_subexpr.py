@@ -42,7 +42,7 @@ class _Merger:
         if isinstance(node, TupleGetItem):
             return "get", id(node.tuple_value), node.index
         if isinstance(node, Constant) and scalar_value(node) is not None:
-            return "const", str(node.data.dtype), tuple(node.data.shape), node.data.numpy().tobytes()
+            return "const", str(node.data.dtype), tuple(node.data.shape), node.data.as_numpy_view().tobytes()
         return None
 
     def _call_key(self, call: Call) -> Any:

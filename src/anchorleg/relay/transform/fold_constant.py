@@ -72,7 +72,8 @@ def _foldable(old: Call, new: Call) -> bool:
 def _as_expr(value: Any) -> RelayExpr:
     if isinstance(value, tuple):
         return Tuple([_as_expr(v) for v in value])
-    return Constant(ndarray.array(value))
+    # a transposed or reshaped constant stays a view: whoever builds from it in the end copies it once, into its final form
+    return Constant(ndarray.numpyasarray(np.asarray(value)))
 
 
 def _shape_question(old: Call, new: Call) -> RelayExpr | None:
@@ -99,7 +100,7 @@ def _fold(old: Any, new: Any) -> RelayExpr:
     if isinstance(new, Let) and isinstance(new.value, Constant):
         return substitute(new.body, {new.var: new.value})
     if isinstance(new, If) and isinstance(new.cond, Constant):
-        return new.true_branch if bool(new.cond.data.numpy()) else new.false_branch
+        return new.true_branch if bool(new.cond.data.as_numpy_view()) else new.false_branch
     return new
 
 

@@ -57,7 +57,7 @@ def _scale_of(node: Any) -> tuple[RelayExpr, Scale] | None:
 def _along_one_axis(factor: Constant, out: Any, data: Any) -> Scale | None:
     if not isinstance(data, TensorType) or not data.is_static or out.dims != data.dims:
         return None
-    array = factor.data.numpy()
+    array = factor.data.as_numpy_view()
     if array.ndim > len(data.dims) or array.dtype.kind != "f":
         return None
     wide = [i for i, d in enumerate(array.shape) if d != 1]
@@ -85,7 +85,7 @@ def _channel_axis(node: Call, layout: str) -> int | None:
 
 
 def _scaled_constant(value: Constant, factor: np.ndarray) -> Constant:
-    array = value.data.numpy()
+    array = value.data.as_numpy_view()
     return constant(array * factor.astype(array.dtype), str(value.data.dtype))
 
 
@@ -167,8 +167,8 @@ def _scaled_operand(node: Call, operand: Constant, scale: Scale) -> Constant:
         return _scaled_constant(operand, scale.values)
     rank = len(node.checked_type.dims)
     factor = _shaped(scale, rank, scale.axis)
-    if factor.ndim > operand.data.numpy().ndim and scale.axis >= 0:
-        missing = rank - operand.data.numpy().ndim
+    if factor.ndim > operand.data.as_numpy_view().ndim and scale.axis >= 0:
+        missing = rank - operand.data.as_numpy_view().ndim
         if scale.axis >= missing:
             factor = factor.reshape(factor.shape[missing:])
     return _scaled_constant(operand, factor)

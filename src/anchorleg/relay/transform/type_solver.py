@@ -158,10 +158,9 @@ class TypeSolver:
         return value
 
     def _unify_functions(self, a: FuncType, b: FuncType) -> Generator[tuple[Type, Type], Type, Type]:
-        if bool(a.type_params) != bool(b.type_params):
-            a, b = (self.instantiate(t)[0] for t in (a, b))
-        if len(a.arg_types) != len(b.arg_types) or len(a.type_params) != len(b.type_params):
+        if len(a.arg_types) != len(b.arg_types):
             raise _mismatch(a, b)
+        a, b = self._same_number_of_parameters(a, b)
         if b.type_params:
             b = substitute(FuncType(b.arg_types, b.ret_type), dict(zip(b.type_params, a.type_params)))  # type: ignore[assignment]
         mine, other = (*a.arg_types, a.ret_type), (*b.arg_types, b.ret_type)
@@ -169,6 +168,20 @@ class TypeSolver:
         if all(x is y for x, y in zip(merged, mine)):
             return a
         return FuncType(merged[:-1], merged[-1], a.type_params, a.type_constraints)
+
+    @staticmethod
+    def _same_number_of_parameters(a: FuncType, b: FuncType) -> tuple[FuncType, FuncType]:
+        """Both with as many type parameters as the one that has fewer; the other's last ones become holes."""
+        count = min(len(a.type_params), len(b.type_params))
+
+        def cut(f: FuncType) -> FuncType:
+            if len(f.type_params) == count:
+                return f
+            plain = FuncType(f.arg_types, f.ret_type, (), f.type_constraints)
+            open_type = substitute(plain, {p: IncompleteType(p.kind) for p in f.type_params[count:]})
+            return FuncType(open_type.arg_types, open_type.ret_type, f.type_params[:count], open_type.type_constraints)  # type: ignore[attr-defined]
+
+        return cut(a), cut(b)
 
     def _unify_adts(self, a: TypeCall, b: TypeCall) -> Generator[tuple[Type, Type], Type, Type]:
         if a.func is not b.func and getattr(a.func, "name_hint", 0) != getattr(b.func, "name_hint", 1) or len(a.args) != len(b.args):

@@ -17,3 +17,20 @@ def load_all() -> None:
             for found in pkgutil.iter_modules(__path__):
                 importlib.import_module(f"{__name__}.{found.name}")
             _LOADED = True
+
+
+def __getattr__(name: str) -> object:
+    """What users write strategies with: ``wrap_compute_*``, ``wrap_topi_schedule``, ``naive_schedule``, ``<operator>_strategy``."""
+    if name.startswith("wrap_compute_"):
+        module: object = importlib.import_module(f"{__name__}.wrappers")
+    else:
+        module = importlib.import_module(f"{__name__}.generic")
+    if hasattr(module, name):
+        return getattr(module, name)
+    if name.endswith("_strategy"):
+        load_all()
+        from ....target.generic_func import is_registered, native_generic
+
+        if is_registered(name):
+            return native_generic(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -47,7 +47,7 @@ def _transpose_rel(args: tuple[Type, ...], attrs: TransposeAttrs, ctx: Any) -> T
 
 
 def _transpose_numpy(attrs: TransposeAttrs, args: list[np.ndarray], out_type: Type) -> np.ndarray:
-    return np.ascontiguousarray(args[0].transpose(transpose_axes(args[0].ndim, attrs.axes))) if args[0].ndim else args[0]
+    return args[0].transpose(transpose_axes(args[0].ndim, attrs.axes)) if args[0].ndim else args[0]
 
 
 def _layout_transform_rel(args: tuple[Type, ...], attrs: LayoutTransformAttrs, ctx: Any) -> Type | None:
@@ -86,7 +86,7 @@ def _from_plain(plain: np.ndarray, letters: list[str], layout: Layout, sizes: di
         names.extend([letter] + [i for i, a in enumerate(layout.axes) if not a.is_primal and a.primal == letter])
     padded = np.pad(plain, pads) if any(p[1] for p in pads) else plain
     order = [names.index(a.letter if a.is_primal else i) for i, a in enumerate(layout.axes)]
-    return np.ascontiguousarray(padded.reshape(shape).transpose(order)) if order else padded
+    return padded.reshape(shape).transpose(order) if order else padded
 
 
 def _layout_transform_numpy(attrs: LayoutTransformAttrs, args: list[np.ndarray], out_type: Type) -> np.ndarray:
