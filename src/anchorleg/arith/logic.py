@@ -244,13 +244,16 @@ def _compare_width(algebra: Algebra, sides: Iterable[Lin]) -> str:
 
 
 def _emit_ge(algebra: Algebra, x: Lin) -> PrimExpr:
-    """x >= 0 as ``negative terms < positive terms + constant`` (or ``positive terms >= number``)."""
+    """x >= 0 as ``negative terms < positive terms + constant`` (or ``<=`` without one, or ``positive terms >= number``)."""
     space = algebra.space
     pos, neg = _sides(x, space)
     if not neg.terms:
         right = space.const(-x.const)
         dtype = _compare_width(algebra, (pos, right))
         return build.greater_equal(space.emit(pos, dtype), space.emit(right, dtype))
+    if x.const == 0:  # no "+ 1", which could overflow where the terms are data rather than indices
+        dtype = _compare_width(algebra, (pos, neg))
+        return build.less_equal(space.emit(neg, dtype), space.emit(pos, dtype))
     if x.const + 1 < 0:
         neg, right = space.shift(neg, -x.const - 1), pos
     else:

@@ -6,7 +6,7 @@ from typing import Any
 from .. import tir
 from ..te.tensor import Tensor
 from .kernel import View, cell, extern, let, loop, scratch, seq, when
-from .sort import key_dtype, merge_sort, sort_key
+from .sort import key_dtype, sort_pairs, sort_key
 from .utils import prod, unravel_index
 
 
@@ -74,7 +74,7 @@ def unique(data: Tensor, is_sorted: bool = True, return_counts: bool = False) ->
         def unordered(keys: View, order: View, offset: Any) -> Any:
             return scratch(n, "int64", lambda leader: seq(_leaders(n, keys, order, offset, leader), _by_first_use(n, leader, inverse, number, emit)), "leader")
 
-        sort = merge_sort(n, lambda i: sort_key(source[i]), key_dtype(data.dtype), True, groups if is_sorted else unordered)
+        sort = sort_pairs(n, lambda i: sort_key(source[i]), key_dtype(data.dtype), True, groups if is_sorted else unordered)
         return seq(clear, number.store(0, 0), sort)
 
     shapes = [data.shape, data.shape, data.shape, (1,)] + ([data.shape] if return_counts else [])

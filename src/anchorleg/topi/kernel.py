@@ -35,11 +35,15 @@ class View:
         self.flat = Buffer(buffer.data, buffer.dtype, (size,), (), 0, f"{buffer.name}_flat", scope=buffer.scope())
 
     def __getitem__(self, index: Any) -> PrimExpr:
-        return BufferLoad(self.flat, [index])
+        return BufferLoad(self.flat, [_place(index)])
 
     def store(self, index: Any, value: Any) -> Stmt:
         """The statement that sets one element; the value is cast to the array's type."""
-        return BufferStore(self.flat, T.cast(value, self.dtype), [index])
+        return BufferStore(self.flat, T.cast(value, self.dtype), [_place(index)])
+
+
+def _place(index: Any) -> Any:
+    return T.cast(index, INDEX_DTYPE) if isinstance(index, PrimExpr) else index
 
 
 class Cell:

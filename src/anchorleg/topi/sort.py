@@ -1,8 +1,8 @@
 """sort, argsort, topk and searchsorted, as loop nests.
 
-Rows are sorted by a bottom-up merge sort of (key, index) pairs: stable, and without branches that depend on the data in its
-inner loop.  A key is an integer (or unsigned) image of the element whose order is the one wanted: NaN above every number,
--0 equal to 0.
+A key is an integer image of the element whose order is the one wanted: NaN above every number, -0 equal to 0.  Short rows of
+(key, index) pairs are sorted by bottom-up merging, longer ones digit by digit (radix sort, eight bits at a time); both are
+stable, and neither branches on the data in its inner loop.
 """
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from .. import tir
 from ..te.tensor import Tensor
 from ..tir.dtypes import is_float
 from .elemwise import scalar_cast
-from .kernel import Rows, View, cells, extern, let, loop, rows, scratch, seq, when
+from .kernel import Rows, View, cell, cells, extern, let, loop, rows, scratch, seq, vectors, when
 from .utils import static_int
 
-SMALL_K = 64  # up to here, keeping a short ordered list beats sorting the whole row
+MERGE_ROW = 96  # rows up to this length are merged; longer ones make up for the tables of a radix sort
+DIGIT = 8  # bits of a radix sort's digits
 
 
 def key_dtype(dtype: str) -> str:
@@ -51,28 +52,75 @@ def _passes(n: Any) -> Any:
     return tir.op.select(tir.op.less_equal(n, 1), 0, 64 - tir.op.cast(tir.clz(tir.op.maximum(n - 1, 1)), "int64"))
 
 
-def merge_sort(n: Any, load_key: Callable[[Any], Any], kind: str, ascending: bool, use: Callable[[View, View, Any], Any],
+def sort_pairs(n: Any, load_key: Callable[[Any], Any], kind: str, ascending: bool, use: Callable[[View, View, Any], Any],
                capacity: Any = None) -> Any:
-    """Sorts ``n`` keys and then runs ``use(keys, indices, offset)``: the order lies in both arrays from ``offset`` on.
+    """Sorts ``n`` keys of type ``kind`` and then runs ``use(keys, indices, offset)``: the order lies in both from ``offset`` on.
 
-    ``capacity`` bounds ``n`` where that is only known when the kernel runs.
+    The keys in the array are equal where the given ones are.  ``capacity`` bounds ``n`` where that is only known when the
+    kernel runs.
     """
     room = n if capacity is None else capacity
+    short = static_int(room) is not None and static_int(room) <= MERGE_ROW  # type: ignore[operator]
+    method = _merge_sort if short else _radix_sort
+    stored = kind if short else "u" + kind.lstrip("u")
+    index = "int32" if static_int(room) is not None and static_int(room) < 2**30 else "int64"  # type: ignore[operator]
+    return scratch(2 * room, stored, lambda keys: scratch(2 * room, index, lambda order: method(n, load_key, keys, order, ascending, use), "order"), "keys")
 
-    def with_arrays(keys: View, order: View) -> Any:
-        fill = loop(n, lambda i: seq(keys.store(i, load_key(i)), order.store(i, i)), "fill")
-        passes = _passes(n)
 
-        def one_pass(p: Any) -> Any:
-            width = tir.shift_left(tir.const(1, "int64"), p)
-            source, target = tir.floormod(p, 2) * n, (1 - tir.floormod(p, 2)) * n
-            blocks = tir.floordiv(n + 2 * width - 1, 2 * width)
-            return let(width, lambda w: let(source, lambda s: let(target, lambda t: loop(
-                blocks, lambda b: _merge(n, b * 2 * w, w, s, t, keys, order, ascending), "block"), "target"), "source"), "width")
+def _merge_sort(n: Any, load_key: Callable[[Any], Any], keys: View, order: View, ascending: bool, use: Callable[[View, View, Any], Any]) -> Any:
+    fill = loop(n, lambda i: seq(keys.store(i, load_key(i)), order.store(i, i)), "fill")
+    passes = _passes(n)
 
-        return seq(fill, loop(passes, one_pass, "pass"), use(keys, order, tir.floormod(passes, 2) * n))
+    def one_pass(p: Any) -> Any:
+        width = tir.shift_left(tir.const(1, "int64"), p)
+        source, target = tir.floormod(p, 2) * n, (1 - tir.floormod(p, 2)) * n
+        blocks = tir.floordiv(n + 2 * width - 1, 2 * width)
+        return let(width, lambda w: let(source, lambda s: let(target, lambda t: loop(
+            blocks, lambda b: _merge(n, b * 2 * w, w, s, t, keys, order, ascending), "block"), "target"), "source"), "width")
 
-    return scratch(2 * room, kind, lambda keys: scratch(2 * room, "int64", lambda order: with_arrays(keys, order), "order"), "keys")
+    return seq(fill, loop(passes, one_pass, "pass"), use(keys, order, tir.floormod(passes, 2) * n))
+
+
+def _radix_sort(n: Any, load_key: Callable[[Any], Any], keys: View, order: View, ascending: bool, use: Callable[[View, View, Any], Any]) -> Any:
+    bits = int(keys.dtype.lstrip("uint"))
+    passes = bits // DIGIT
+
+    def image(key: Any) -> Any:
+        """The key as an unsigned number that grows in the order wanted."""
+        number = tir.op.cast(key, keys.dtype)
+        if not key.dtype.startswith("u"):
+            number = tir.bitwise_xor(number, tir.const(1 << (bits - 1), keys.dtype))
+        return number if ascending else tir.bitwise_not(number)
+
+    def digit(key: Any, p: Any) -> Any:
+        shifted = tir.shift_right(key, tir.op.cast(p * DIGIT, keys.dtype))
+        return tir.op.cast(tir.bitwise_and(shifted, tir.const((1 << DIGIT) - 1, keys.dtype)), "int64")
+
+    def one_pass(p: Any, places: View) -> Any:
+        source, target = tir.floormod(p, 2) * n, (1 - tir.floormod(p, 2)) * n
+
+        def count(i: Any) -> Any:
+            return let(digit(keys[source + i], p), lambda d: places.store(d, places[d] + 1), "digit")
+
+        def to_place(total: Any) -> Any:
+            def entry(d: Any) -> Any:
+                return let(places[d], lambda c: seq(places.store(d, total.get()), total.set(total.get() + c)), "count")
+
+            return loop(1 << DIGIT, entry, "d")
+
+        def move(key: Any, i: Any) -> Any:
+            def put(d: Any) -> Any:
+                return let(places[d], lambda to: seq(places.store(d, to + 1), keys.store(target + to, key), order.store(target + to, order[source + i])), "to")
+
+            return let(digit(key, p), put, "digit")
+
+        clear = vectors(1 << DIGIT, lambda d: places.store(d, tir.const(0, "int64")), "clear")
+        deal = loop(n, lambda i: let(keys[source + i], lambda key: move(key, i), "key"), "deal")
+        return seq(clear, loop(n, count, "count"), cell(tir.const(0, "int64"), to_place, "total"), deal)
+
+    fill = loop(n, lambda i: seq(keys.store(i, image(load_key(i))), order.store(i, i)), "fill")
+    every = scratch(1 << DIGIT, "int64", lambda places: loop(passes, lambda p: one_pass(p, places), "pass"), "places", "local")
+    return seq(fill, every, use(keys, order, (passes % 2) * n))
 
 
 def _merge(n: Any, low: Any, width: Any, source: Any, target: Any, keys: View, order: View, ascending: bool) -> Any:
@@ -117,7 +165,7 @@ def _sorted_rows(data: Tensor, axis: int, ascending: bool, name: str, shapes: li
                 rest = loop(lines.length - n, lambda k: emit(source, outs, r, n + k, n + k, lines), "rest") if length is not None else None
                 return seq(ordered, rest)
 
-            return merge_sort(n, lambda i: sort_key(source[base + i * lines.stride]), key_dtype(data.dtype), ascending, use, lines.length)
+            return sort_pairs(n, lambda i: sort_key(source[base + i * lines.stride]), key_dtype(data.dtype), ascending, use, lines.length)
 
         return rows(lines.count, row)
 
@@ -160,11 +208,16 @@ def topk(data: Tensor, k: int = 1, axis: int = -1, ret_type: str = "both", is_as
 
     shapes, dtypes = [shape] * len(kinds), [data.dtype if kind == "values" else dtype for kind in kinds]
     known = static_int(size)
-    if known is not None and known <= SMALL_K:
+    if known is not None and known <= _short_list(static_int(data.shape[at])):
         made = _selected_rows(data, at, known, is_ascend, shapes, dtypes, emit)
     else:
         made = _first_of_sorted(data, at, size, is_ascend, shapes, dtypes, emit)
     return made if ret_type == "both" else made[0]
+
+
+def _short_list(n: int | None) -> int:
+    """Up to which k an ordered list of the best elements beats sorting a row of ``n``, even where every element enters it."""
+    return 16 if n is None else max(16, 4 * n.bit_length())
 
 
 def _first_of_sorted(data: Tensor, at: int, size: Any, ascending: bool, shapes: list[Any], dtypes: list[str], emit: Any) -> list[Tensor]:
@@ -177,7 +230,7 @@ def _first_of_sorted(data: Tensor, at: int, size: Any, ascending: bool, shapes: 
             def use(keys: View, order: View, offset: Any) -> Any:
                 return loop(size, lambda k: let(order[offset + k], lambda i: emit(ins[0], outs, r, k, i, lines), "index"), "out")
 
-            return merge_sort(lines.length, lambda i: sort_key(ins[0][base + i * lines.stride]), key_dtype(data.dtype), ascending, use)
+            return sort_pairs(lines.length, lambda i: sort_key(ins[0][base + i * lines.stride]), key_dtype(data.dtype), ascending, use)
 
         return rows(lines.count, row)
 
@@ -259,4 +312,4 @@ def searchsorted(sorted_sequence: Tensor, values: Tensor, right: bool = False, o
     return extern([values.shape], [sorted_sequence, values], body, [out_dtype], "searchsorted", "searchsorted")[0]
 
 
-__all__ = ["sort", "argsort", "topk", "searchsorted", "sort_key", "key_dtype", "merge_sort"]
+__all__ = ["sort", "argsort", "topk", "searchsorted", "sort_key", "key_dtype", "sort_pairs"]

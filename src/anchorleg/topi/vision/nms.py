@@ -9,7 +9,7 @@ from typing import Any, Callable
 from ... import tir
 from ...te.tensor import Tensor
 from ..kernel import View, cell, extern, let, loop, rows, scratch, seq, vectors, when
-from ..sort import key_dtype, merge_sort, sort_key
+from ..sort import key_dtype, sort_pairs, sort_key
 from ..utils import get_const_int
 
 T = tir.op
@@ -127,7 +127,7 @@ def non_max_suppression(data: Tensor, valid_count: Tensor, indices: Tensor, max_
                 return scratch(n, "int64", lambda kept: cell(tir.const(0, "int64"), lambda total: run(kept, total), "total"), "kept")
 
             clear = loop(n, lambda k: outs[0].store(b * n + k, -1)) if return_indices else vectors(n * width, lambda i: outs[0].store(base + i, tir.const(-1, data.dtype)))
-            ordered = merge_sort(valid, lambda k: sort_key(source[base + k * width + score_index]), key_dtype(data.dtype), False, suppressed, n)
+            ordered = sort_pairs(valid, lambda k: sort_key(source[base + k * width + score_index]), key_dtype(data.dtype), False, suppressed, n)
             some = T.greater(threshold[0], tir.const(0, iou_threshold.dtype))
             return seq(clear, finish(tir.const(0, "int64")), when(some, when(T.greater(valid, 0), ordered), everything()))
 
@@ -204,7 +204,7 @@ def _per_class(boxes: Tensor, scores: Tensor, limit: Tensor, iou: Tensor, least:
                 return scratch(n, "int64", lambda mine: cell(tir.const(0, "int64"), lambda total: run(mine, total), "total"), "kept")
 
             return seq(loop(n, lambda k: kept.store(r * n + k, 0)),
-                       merge_sort(n, lambda k: sort_key(score[r * n + k]), key_dtype(scores.dtype), False, suppress))
+                       sort_pairs(n, lambda k: sort_key(score[r * n + k]), key_dtype(scores.dtype), False, suppress))
 
         return rows(batch * classes, line)
 
@@ -249,7 +249,7 @@ def regular_non_max_suppression(boxes: Tensor, scores: Tensor, max_detections_pe
 
                     return scratch(n, "int64", lambda mine: cell(tir.const(0, "int64"), lambda total: run(mine, total), "total"), "kept")
 
-                return merge_sort(n, lambda k: sort_key(at(k)), key_dtype(scores.dtype), False, suppress)
+                return sort_pairs(n, lambda k: sort_key(at(k)), key_dtype(scores.dtype), False, suppress)
 
             def emit(best: View, box: View, label: View, have: Any) -> Any:
                 def row(k: Any) -> Any:

@@ -12,6 +12,9 @@ R = np.random.default_rng(11)
 X = R.standard_normal((3, 7, 5)).astype(np.float32)
 TIES = R.integers(0, 4, (4, 23)).astype(np.int32)
 ODD = np.array([3.0, np.nan, -np.inf, 0.0, -0.0, np.inf, np.nan, -1.5], np.float32)
+LONG = R.standard_normal((2, 201)).astype(np.float32)
+LONG[0, ::17], LONG[1, ::40], LONG[1, 3::50], LONG[0, 5::50] = np.nan, np.inf, -0.0, 0.0
+LONG_INTS = R.integers(-50, 50, 300).astype(np.int32)
 ROWS = np.sort(R.standard_normal((2, 9)).astype(np.float32), axis=-1)
 ASK = R.standard_normal((2, 4)).astype(np.float32)
 
@@ -53,7 +56,10 @@ ALL = [
     _argsort((TIES.astype("int64") - 2) * 2**40, 1, True, "int32"),
     _topk(X, 3, 1, False, "both"), _topk(X, 2, -1, True, "both", "int64"), _topk(TIES, 5, 1, False, "both"), _topk(TIES, 5, 1, True, "indices"),
     _topk(X, 1, 0, False, "values"), _topk(ODD, 4, 0, False, "both"), _topk(ODD, 6, 0, True, "both"), _topk(TIES, 0, 1, False, "both"),
-    _topk(R.standard_normal((2, 150)).astype(np.float32), 100, 1, False, "both"), _topk(TIES, 23, -1, False, "values"),
+    _argsort(LONG, -1, True, "int32"), _argsort(LONG, -1, False, "int32"), _argsort(LONG.astype("float64"), 0, False, "int64"),
+    _argsort(LONG_INTS, 0, True, "int32"), _argsort(LONG_INTS.astype("int64") * 2**35, 0, False, "int32"), _argsort(LONG_INTS.astype("uint8"), 0, False, "int32"),
+    _argsort(LONG_INTS.astype("int16"), 0, True, "int32"), _argsort(LONG_INTS > 0, 0, False, "int32"), _argsort(LONG.astype("float16"), 1, True, "int32"),
+    _topk(LONG, 150, 1, True, "both"), _topk(LONG_INTS, 20, 0, False, "both"), _topk(R.standard_normal((2, 150)).astype(np.float32), 100, 1, False, "both"), _topk(TIES, 23, -1, False, "values"),
     case("topk-constant", lambda p: op.topk(p, relay.const(np.array([2])), ret_type="values"), [TIES], -np.sort(-TIES)[:, :2]),
     _search(ROWS[0], ASK, False), _search(ROWS, ASK, True), _search(np.array([1, 2, 2, 2, 5], np.int32), np.array([0, 2, 9, 5], np.int32), False),
     _search(np.array([1, 2, 2, 2, 5], np.int32), np.array([0, 2, 9, 5], np.int32), True),

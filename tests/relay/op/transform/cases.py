@@ -288,9 +288,13 @@ SCAN = [
     case("cumsum-dtype", lambda p: op.cumsum(p, 1, "int64"), [K.astype("int8")], np.cumsum(K, 1)),
     case("cumsum-bool", lambda p: op.cumsum(p, 0, "int32"), [np.array([True, True, False])], [1, 2, 2]),
     case("cumsum-empty", lambda p: op.cumsum(p, 0), [np.zeros((0, 3), np.float32)], np.zeros((0, 3))),
+    case("cumsum-middle", lambda p: op.cumsum(p, 1), [X], np.cumsum(X, 1)),
+    case("cumsum-wide", lambda p: op.cumsum(p, 0, exclusive=True), [f32(3, 40)[None].repeat(2, 0)], None),
     case("cumprod", lambda p: op.cumprod(p, 1), [K.astype("float32")], np.cumprod(K, 1)),
     case("cumprod-exclusive", lambda p: op.cumprod(p, 1, "int64", True), [K], np.hstack([np.ones((3, 1)), np.cumprod(K, 1)[:, :-1]])),
 ]
+
+SCAN = [Case(c.name, c.build, c.inputs, np.stack([0 * c.inputs[0][0], c.inputs[0][0]])) if c.name == "cumsum-wide" else c for c in SCAN]
 
 U = np.array([5, 1, 5, 3, 1, 1], np.int32)
 UNIQUE = [
