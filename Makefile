@@ -9,6 +9,7 @@ FILES ?=
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test]'
+	$(BIN)/python -m compileall -q src
 	touch $@
 
 .PHONY: demo test slow bench clean
