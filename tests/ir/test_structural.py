@@ -159,3 +159,19 @@ def test_hash_is_the_same_in_another_process():
     seen = {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
                            env={"PYTHONHASHSEED": seed, "PATH": ""}).stdout for seed in ("1", "2")}
     assert len(seen) == 1
+
+
+def test_floats_of_attributes_may_have_been_through_float32():
+    x = relay.var("x")
+    assert structural_equal(f(x, eps=1e-5), f(x, eps=float(np.float32(1e-5))))
+    assert structural_hash(f(x, eps=1e-5)) != structural_hash(f(x, eps=float(np.float32(1e-5))))
+    assert not structural_equal(f(x, eps=1e-5), f(x, eps=1.0000001e-5))
+    assert structural_equal(f(x, eps=float("nan")), f(x, eps=float("nan")))
+    assert not structural_equal(f(x, eps=0.0), f(x, eps=-0.0))
+
+
+def test_variables_bound_again_elsewhere_stand_for_something_else_there():
+    x, y, z = relay.var("x"), relay.var("y"), relay.var("z")
+    reused = ir.IRModule({"f": relay.Function([x], x), "g": relay.Function([x], f(x))})
+    fresh = ir.IRModule({"f": relay.Function([y], y), "g": relay.Function([z], f(z))})
+    assert same(reused, fresh)

@@ -95,11 +95,32 @@ def _module_parts(mod: IRModule) -> list[Any]:
             (".attrs", False, _no_empty_attrs(mod.attrs))]
 
 
+class _AttrFloat(float):
+    """A float in attributes.  It equals another that is the same number seen through float32: a value read out of a float32
+    constant (9.999999747378752e-06) equals the decimal it was made from (1e-05).  Their hashes differ all the same, so that
+    nothing compiled for one is taken for the other.
+    """
+
+    def same_as(self, other: float) -> bool:
+        return _bits(self) == _bits(other) or _bits(_through_float32(self)) == _bits(other) or _bits(self) == _bits(_through_float32(other))
+
+
+def _bits(value: float) -> bytes:
+    return b"nan" if math.isnan(value) else struct.pack("<d", value)
+
+
+def _through_float32(value: float) -> float:
+    return struct.unpack("<f", struct.pack("<f", value))[0] if abs(value) < 3e38 else value
+
+
 def _plain(value: Any) -> Any:
     """Immediates of the loop language inside attributes stand for the Python number they hold."""
-    if type(value) in (IntImm, FloatImm):
-        return value.value
-    if type(value) in (tuple, list) and any(type(v) in (IntImm, FloatImm, tuple, list) for v in value):
+    kind = type(value)
+    if kind is float:
+        return _AttrFloat(value)
+    if kind in (IntImm, FloatImm):
+        return _plain(value.value)
+    if kind in (tuple, list) and any(type(v) in (float, IntImm, FloatImm, tuple, list) for v in value):
         return tuple(_plain(v) for v in value)
     return value
 
@@ -207,7 +228,7 @@ def _leaf_equal(a: Any, b: Any) -> bool:
     if isinstance(a, float) or isinstance(b, float):
         if type(a) is not type(b):
             return False
-        return struct.pack("<d", a) == struct.pack("<d", b) or (math.isnan(a) and math.isnan(b))
+        return a.same_as(b) if isinstance(a, _AttrFloat) else _bits(a) == _bits(b)
     if isinstance(a, Node) or isinstance(b, Node):
         return False
     if _is_array(a) and _is_array(b):
@@ -319,7 +340,7 @@ def _leaf_digest(value: Any) -> bytes:
     if isinstance(value, (bool, int)):
         return b"i%d;" % int(value)
     if isinstance(value, float):
-        return b"f" + (b"nan" if math.isnan(value) else struct.pack("<d", value)) + b";"
+        return b"f" + _bits(value) + b";"
     if isinstance(value, (str, bytes)) or type(value).__name__ == "DataType":
         value = value if isinstance(value, bytes) else str(value)
         raw = value.encode() if isinstance(value, str) else value
