@@ -18,7 +18,7 @@ from ..support.errors import AnchorlegError
 from .attrs import Attrs, DictAttrs
 from .expr import FloatImm, IntImm
 from .module import IRModule
-from .node import ATTRS, BIND, BINDS, Node
+from .node import ATTRS, BIND, BINDS, CHILDREN, Node
 
 
 
@@ -60,11 +60,14 @@ def _shorten(value: Any, limit: int = 4000) -> str:
 
 
 def _parts_of(value: Any) -> list[Any] | None:
-    """The parts of a compound value as (label, defines, value); None for plain data."""
+    """The parts of a compound value as (label, defines, value); None for plain data.
+
+    A label is a text, or a pair of the field's name and the position in it.
+    """
     if isinstance(value, Node):
         return _module_parts(value) if isinstance(value, IRModule) else _node_parts(value)
     if isinstance(value, (tuple, list)):
-        return [(f"[{i}]", False, v) for i, v in enumerate(value)]
+        return [(("", i), False, v) for i, v in enumerate(value)]
     if isinstance(value, Attrs):
         keys: Iterable[str] = sorted(value.keys()) if isinstance(value, DictAttrs) else value.keys()
         return [("." + k, False, _plain(value[k])) for k in keys]
@@ -79,8 +82,15 @@ def _dict_parts(value: dict[Any, Any]) -> list[Any]:
 
 
 def _node_parts(node: Node) -> list[Any]:
-    return [("." + name, kind is BIND or kind is BINDS, _no_empty_attrs(value) if kind is ATTRS else value)
-            for name, kind, value in node.structural_parts()]
+    parts: list[Any] = []
+    for name, kind, value in node.structural_parts():
+        if kind is CHILDREN or kind is BINDS:  # laid out flat: the length, then the elements
+            binds = kind is BINDS
+            parts.append(("length of " + name, False, len(value)))
+            parts.extend([((name, i), binds, v) for i, v in enumerate(value)])
+        else:
+            parts.append(("." + name, kind is BIND, _no_empty_attrs(value) if kind is ATTRS else value))
+    return parts
 
 
 def _no_empty_attrs(value: Any) -> Any:
@@ -142,7 +152,6 @@ def _first_mismatch(lhs: Any, rhs: Any, map_free: bool, trace: bool) -> str | No
     left: dict[int, int] = {}  # id on the left → id on the right, for variables and shared nodes
     right: dict[int, int] = {}
     seen: set[tuple[int, int, bool]] = set()
-    keep: list[Any] = []  # objects made on the way stay alive, so that their ids stay theirs
     least = _MAPPED if map_free else _USED
     stack: list[tuple[Any, Any, int, Any]] = [(lhs, rhs, least, None)]
     while stack:
@@ -163,7 +172,6 @@ def _first_mismatch(lhs: Any, rhs: Any, map_free: bool, trace: bool) -> str | No
         why = _same_shape(parts_a, parts_b)
         if why:
             return _report(path, why, trace)
-        keep.append((parts_a, parts_b))
         for (label, binds, x), (_, _, y) in zip(reversed(parts_a), reversed(parts_b)):  # type: ignore[arg-type]
             if x is y and type(x) in _ATOMS:
                 continue
@@ -214,12 +222,19 @@ def _compound_pair(a: Any, b: Any) -> bool:
 
 
 def _same_shape(parts_a: Any, parts_b: Any) -> str:
-    if len(parts_a) != len(parts_b):
-        return f"{len(parts_a)} elements against {len(parts_b)}"
-    for (la, _, _), (lb, _, _) in zip(parts_a, parts_b):
+    """How two lists of parts differ in length or labels; empty when they do not."""
+    for (la, _, va), (lb, _, vb) in zip(parts_a, parts_b):
         if la != lb:
-            return f"{la} against {lb}"
-    return ""
+            return f"{_label_text(la)} against {_label_text(lb)}"
+        if type(va) is int and va != vb and type(la) is str and la.startswith("length of "):
+            return f"{la[10:]} of {va} elements against {vb}"
+    return f"{len(parts_a)} elements against {len(parts_b)}" if len(parts_a) != len(parts_b) else ""
+
+
+def _label_text(label: Any) -> str:
+    if isinstance(label, str):
+        return label
+    return f".{label[0]}[{label[1]}]" if label[0] else f"[{label[1]}]"
 
 
 def _leaf_equal(a: Any, b: Any) -> bool:
@@ -254,7 +269,7 @@ def _report(path: Any, what: str, trace: bool) -> str:
     labels: list[str] = []
     while path is not None:
         path, label = path
-        labels.append(label)
+        labels.append(_label_text(label))
     return f"{''.join(reversed(labels)) or 'the root'}: {what}" if trace else what
 
 
@@ -288,7 +303,8 @@ class _Hasher:
                 continue
             if is_node:
                 self._number(value, mode)
-            self.keep.append((value, parts))
+            if not is_node:
+                self.keep.append(value)  # may have been made on the way: its id must stay its own
             stack.append((value, mode, parts))
             inner = min(mode, _MAPPED) if is_node else mode
             stack.extend((v, _BOUND if b else inner, None) for _, b, v in reversed(parts) if type(v) not in _ATOMS)
