@@ -91,9 +91,9 @@ class Analyzer:
         if atom is None:
             return
         if not low.is_const:
-            n.facts.lower[atom] = (low, *n.facts.lower.get(atom, ()))
+            n.facts.set(n.facts.lower, atom, (low, *n.facts.lower.get(atom, ())))
         if not last.is_const:
-            n.facts.upper[atom] = (last, *n.facts.upper.get(atom, ()))
+            n.facts.set(n.facts.upper, atom, (last, *n.facts.upper.get(atom, ())))
 
     def bind_bounds(self, var: tir.Var, low: int, high: int) -> None:
         """States that ``low <= var <= high``."""
@@ -113,7 +113,7 @@ class Analyzer:
         self.bind_bounds(var, *n.facts.bound(value))
         own = n.var(var)
         if isinstance(own, Lin) and own.single() is not None:
-            n.facts.moduli[own.terms[0][0]] = n.facts.modulus(value)
+            n.facts.set(n.facts.moduli, own.terms[0][0], n.facts.modulus(value))
 
     @contextmanager
     def constraint_scope(self, constraint: PrimExpr) -> Iterator[None]:
@@ -142,7 +142,7 @@ class Analyzer:
         elif isinstance(info, ModularSet):
             value = self._n.var(var)
             if isinstance(value, Lin) and value.single() is not None:
-                self._n.facts.moduli[value.terms[0][0]] = (info.coeff, info.base)
+                self._n.facts.set(self._n.facts.moduli, value.terms[0][0], (info.coeff, info.base))
                 self._n.forget()
         else:
             raise ArgumentError(f"expected ConstIntBound or ModularSet, got {type(info).__name__}")

@@ -10,7 +10,7 @@ from .terms import Atom, Lin, Space
 
 _MAX_FACTS = 24
 _MAX_DEPTH = 48  # atoms nested deeper than this get the bounds of their kind only
-_Bound = "tuple[int, int]"
+_ABSENT = object()
 
 
 class Facts:
@@ -24,17 +24,28 @@ class Facts:
         self.lower: dict[Atom, tuple[Lin, ...]] = {}  # symbolic bounds of variables
         self.upper: dict[Atom, tuple[Lin, ...]] = {}
         self.moduli: dict[Atom, tuple[int, int]] = {}
+        self._undo: list[tuple[dict[Any, Any], Any, Any]] = []
         self._atom_cache: dict[Atom, tuple[int, int]] = {}
         self._lin_cache: dict[Lin, tuple[int, int]] = {}
 
     def snapshot(self) -> tuple[Any, ...]:
-        """The present state."""
-        return (dict(self.bounds), dict(self.shapes), self.conditions, dict(self.lower), dict(self.upper), dict(self.moduli),
-                self._atom_cache, self._lin_cache)
+        """Marks the present state: what is learned from here on is written down, to be undone."""
+        return len(self._undo), self.conditions, self._atom_cache, self._lin_cache
 
     def restore(self, saved: tuple[Any, ...]) -> None:
         """Back to a former state."""
-        (self.bounds, self.shapes, self.conditions, self.lower, self.upper, self.moduli, self._atom_cache, self._lin_cache) = saved
+        mark, self.conditions, self._atom_cache, self._lin_cache = saved
+        while len(self._undo) > mark:
+            table, key, old = self._undo.pop()
+            if old is _ABSENT:
+                table.pop(key, None)
+            else:
+                table[key] = old
+
+    def set(self, table: dict[Any, Any], key: Any, value: Any) -> None:
+        """Changes an entry of one of the tables, so that `restore` can undo it."""
+        self._undo.append((table, key, table.get(key, _ABSENT)))
+        table[key] = value
 
     def forget(self) -> None:
         """Drops what was derived; to be called when a fact is added."""
@@ -133,7 +144,7 @@ class Facts:
         new = max(old[0], low), min(old[1], high)
         if new == old or new[0] > new[1]:
             return
-        self.bounds[a] = new
+        self.set(self.bounds, a, new)
         self.forget()
         if depth < 3:
             self._narrow_inside(a, new, depth)
@@ -145,7 +156,7 @@ class Facts:
             high = bound[1] * c + c - 1 if iv.finite(bound[1]) else iv.INF
             self._learn_sum(inner, low, high, depth + 1)
         elif a.kind == "%" and bound[0] == bound[1] and a.args[0].single() is not None:
-            self.moduli.setdefault(a.args[0].single(), (a.args[1], bound[0]))
+            self.set(self.moduli, a.args[0].single(), (a.args[1], bound[0]))
         elif a.kind == "min" and iv.finite(bound[0]):
             for x in a.args:
                 self._learn_sum(x, bound[0], iv.INF, depth + 1)
@@ -186,7 +197,7 @@ class Facts:
         else:
             new = old[0], min(old[1], lin.const // -factor)
         if new != old and new[0] <= new[1]:
-            self.shapes[shape] = new
+            self.set(self.shapes, shape, new)
         self.conditions = (*self.conditions, lin)[-_MAX_FACTS:]
         self.forget()
 

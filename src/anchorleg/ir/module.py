@@ -207,6 +207,9 @@ class IRModule(Node):
             raise ArgumentError("import anchorleg.relay before import_from_std")
         _LIBRARIES[-1](self, file_to_import)
 
+    def __repr__(self) -> str:
+        return self.astext()
+
     def script(self, *args: Any, **kwargs: Any) -> str:
         """The module as text."""
         return self.astext(*args, **kwargs)

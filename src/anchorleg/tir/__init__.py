@@ -25,7 +25,7 @@ from .op import (TVMBackendAllocWorkspace, TVMBackendFreeWorkspace, abs, acos, a
                  tvm_tuple, type_annotation, undef, vectorcombine, vectorhigh, vectorlow)
 from .reducer import comm_reducer, max, min, sum
 from .stmt import (Allocate, AllocateConst, AssertStmt, AttrStmt, BufferRealize, BufferStore, DeclBuffer, Evaluate, For, ForKind,
-                   IfThenElse, LetStmt, SeqStmt, Stmt, seq)
+                   IfThenElse, LetStmt, SeqStmt, Stmt, While, seq)
 from . import printer as _printer  # registers how nodes are shown
 
 _LAZY = ("analysis", "transform", "stmt_functor", "ir_builder", "interpreter", "printer", "verify", "functor", "data_layout")

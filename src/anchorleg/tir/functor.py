@@ -53,6 +53,7 @@ _KIDS: dict[type, Callable[[Any], Sequence[Node]]] = {
     tir.Reduce: lambda e: (*e.source, e.condition, *e.init),
     Buffer: lambda b: _NONE,
     ts.For: lambda s: (s.min, s.extent, s.body),
+    ts.While: lambda s: (s.condition, s.body),
     ts.SeqStmt: lambda s: s.seq,
     ts.Evaluate: lambda s: (s.value,),
     ts.BufferStore: lambda s: (s.value, *s.indices),
@@ -293,6 +294,7 @@ class ExprMutator:
 _STMT_FIELDS: dict[type, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
     # class: (expressions, tuple of expressions, statements)
     ts.For: (("min", "extent"), "", ("body",)),
+    ts.While: (("condition",), "", ("body",)),
     ts.Evaluate: (("value",), "", ()),
     ts.BufferStore: (("value",), "indices", ()),
     ts.BufferRealize: (("condition",), "bounds", ("body",)),

@@ -413,6 +413,11 @@ class _Compiler(StmtVisitor):
         self.indent -= 1
         del self.scope[mark:]
 
+    def visit_While(self, s: ts.While) -> Any:
+        self.block(f"while {self.text(s.condition)}:")
+        yield from self._body(s.body)
+        self.indent -= 1
+
     def visit_IfThenElse(self, s: ts.IfThenElse) -> Any:
         self.block(f"if {self.text(s.condition)}:")
         yield from self._body(s.then_case)

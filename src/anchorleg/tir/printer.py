@@ -168,6 +168,10 @@ class Printer(StmtVisitor):
         self.put(f"for {self.var(s.loop_var)} in {_KINDS[s.kind]}({ends}{notes}):")
         yield from self._nested(s.body)
 
+    def visit_While(self, s: ts.While) -> Any:
+        self.put(f"while {self.text(s.condition)}:")
+        yield from self._nested(s.body)
+
     def visit_Evaluate(self, s: ts.Evaluate) -> None:
         self.put(f"T.evaluate({self.text(s.value)})" if not isinstance(s.value, tir.Call) else self.text(s.value))
 

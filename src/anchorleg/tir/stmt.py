@@ -40,6 +40,16 @@ class For(Stmt):
         self.annotations, self.span = dict(annotations or {}), span
 
 
+class While(Stmt):
+    """Repeats ``body`` while ``condition``, evaluated before each round, holds."""
+
+    __slots__ = ("condition", "body")
+    FIELDS = {"condition": CHILD, "body": CHILD}
+
+    def __init__(self, condition: PrimExpr, body: Stmt, span: _Any = None) -> None:
+        self.condition, self.body, self.span = condition, body, span
+
+
 class SeqStmt(Stmt):
     """Statements in order."""
 

@@ -116,6 +116,10 @@ class _Verifier(StmtVisitor):
                 yield body
                 self.analyzer.exit_constraint(saved)
 
+    def visit_While(self, s: ts.While) -> Any:
+        self.expr(s.condition)
+        yield s.body
+
     def visit_LetStmt(self, s: ts.LetStmt) -> Any:
         self.expr(s.value)
         if s.var.dtype != s.value.dtype:

@@ -69,6 +69,9 @@ class _StorageRewrite(StmtMutator):
     def visit_For(self, s: ts.For) -> Any:
         return s.replace(body=plan((yield s.body)))
 
+    def visit_While(self, s: ts.While) -> Any:
+        return s.replace(body=plan((yield s.body)))
+
     def visit_IfThenElse(self, s: ts.IfThenElse) -> Any:
         then = plan((yield s.then_case))
         return s.replace(then_case=then, else_case=None if s.else_case is None else plan((yield s.else_case)))

@@ -53,6 +53,12 @@ class _AutoUnroll(StmtMutator):
         return extent == 1 and self.max_step > 0 or (
             extent * max(self.steps, 1) <= self.max_step and self.depth < self.max_depth or 0 < extent <= self.max_extent)
 
+    def visit_While(self, s: ts.While) -> Any:
+        body = yield s.body
+        self.depth += 1
+        self.steps = self.max_step + 1
+        return s.replace(body=body)
+
     def visit_SeqStmt(self, s: ts.SeqStmt) -> Any:
         steps = depth = 0
         new = []
