@@ -25,7 +25,7 @@ ORDER = [
     ["relay"],
     ["relay.backend"],
     ["relay.build_module"],
-    ["relay.executors"],
+    ["relay.executors", "relay.task_extraction", "relay.testing"],
     ["cli", "__main__", "contrib", "testing", "as_tvm", "transform", "instrument", "error", "nd", "__init__"],
 ]
 RANK = {room: level for level, rooms in enumerate(ORDER) for room in rooms}

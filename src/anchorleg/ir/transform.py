@@ -12,8 +12,9 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from ..support.errors import ArgumentError
 from .module import IRModule
+from .pass_options import OPTIONS
 
-_OPTIONS: dict[str, tuple[type, str]] = {}
+_OPTIONS: dict[str, tuple[type, str]] = dict(OPTIONS)
 
 
 def register_config_option(key: str, value_type: type, doc: str = "") -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib
 from typing import Any as _Any
 
+from ..autotvm.hooks import register_extractor as _register_extractor
 from ..ir.expr import Any, GlobalVar
 from ..ir.expr import RelayExpr as Expr
 from ..ir.module import register_library as _register_library
@@ -42,12 +43,17 @@ def _import_from_std(mod: _Any, name: str) -> None:
     importlib.import_module(f"{__name__}.library").import_from_std(mod, name)
 
 
+def _lower_for_tasks(mod: _Any, target: _Any, params: _Any) -> None:
+    importlib.import_module(f"{__name__}.task_extraction").lower_for_tasks(mod, target, params)
+
+
 def _run_graph(mod: _Any) -> _Any:
     return importlib.import_module(f"{__name__}.executors").create_executor("graph", mod=mod).evaluate()
 
 
 _register_library(_import_from_std)
 _register_runner(_run_graph)
+_register_extractor(_lower_for_tasks)
 _register_operator_library(lambda: importlib.import_module(f"{__name__}.op"))
 
 

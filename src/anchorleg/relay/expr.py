@@ -283,6 +283,8 @@ def const(value: Any, dtype: str | None = None, span: Any = None) -> Constant:
 
     if isinstance(value, ndarray.NDArray):
         return Constant(value, span)
+    if isinstance(dtype, TensorType):
+        dtype = dtype.dtype
     array = np.asarray(value, dtype=_numpy_dtype(dtype) if dtype else None)
     if not dtype and not isinstance(value, (np.ndarray, np.generic)):
         array = _narrow(array)

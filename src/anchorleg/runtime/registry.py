@@ -34,9 +34,27 @@ def register_func(func_name: "str | Callable", f: Callable | None = None, overri
     return register(f) if f is not None else register
 
 
+_libraries: list[Callable[[], object]] = []
+
+
+def register_library(load: Callable[[], object]) -> None:
+    """Makes ``load``, which registers functions, run when a name is not found."""
+    _libraries.append(load)
+
+
+def _load_libraries() -> bool:
+    waiting = _libraries[:]
+    _libraries.clear()
+    for load in waiting:
+        load()
+    return bool(waiting)
+
+
 def get_global_func(name: str, allow_missing: bool = False) -> PackedFunc | None:
     """The function registered under ``name``; without one, None or an `ArgumentError`, as ``allow_missing`` says."""
     function = _functions.get(name)
+    if function is None and _load_libraries():
+        function = _functions.get(name)
     if function is None and not allow_missing:
         raise ArgumentError(f"cannot find global function {name!r}; list_global_func_names() lists those there are")
     return function

@@ -34,14 +34,14 @@ class NameSupply:
         self._next: dict[str, int] = {}
         self._taken: set[str] = set(taken)  # type: ignore[call-overload]
 
-    def fresh(self, hint: str, add_prefix: bool = True) -> str:
+    def fresh(self, hint: str, add_prefix: bool = True, separator: str = "_") -> str:
         """A new name derived from ``hint``; amortised constant time even for a much used hint."""
         base = f"{self.prefix}_{hint}" if self.prefix and add_prefix else hint
         if base not in self._taken:
             self._taken.add(base)
             return base
         number = self._next.get(base, 1)
-        while (name := f"{base}_{number}") in self._taken:
+        while (name := f"{base}{separator}{number}") in self._taken:
             number += 1
         self._next[base] = number + 1
         self._taken.add(name)

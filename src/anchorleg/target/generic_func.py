@@ -95,3 +95,14 @@ def _wrap(fdefault: Fn, node: GenericFunc, override_default: bool) -> Any:
     dispatch.get_packed_func = node.get_packed_func  # type: ignore[attr-defined]
     dispatch.generic_func_node = node  # type: ignore[attr-defined]
     return dispatch
+
+
+def is_registered(name: str) -> bool:
+    """Whether a generic function of that name exists."""
+    return name in _GLOBAL
+
+
+def native_generic(name: str) -> Any:
+    """The generic function of that name as a callable with ``register(key, func=None, override=False)``."""
+    node = get_native_generic_func(name)
+    return _wrap(node.fdefault or (lambda *args: None), node, override_default=False)

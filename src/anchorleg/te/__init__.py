@@ -7,6 +7,7 @@ from ..tir.reducer import comm_reducer, max, min, sum
 from . import tag
 from .operation import (ComputeOp, ExternOp, Operation, PlaceholderOp, compute, const, extern, placeholder, reduce_axis, size_var, thread_axis,
                         var)
+from .specialized import SpecializedCondition
 from .schedule import AttachType, Schedule, Stage, create_schedule
 from .tag import tag_scope
 from .tensor import Tensor, TensorSlice

@@ -4,6 +4,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable
 
+from ..ir.attrs import INT, INTS, RAW, STR, Attrs, Field
 from ..runtime.module import PythonModule
 from ..support.errors import ArgumentError
 
@@ -74,3 +75,13 @@ def run_check_signal(seconds: int) -> None:
 def FrontendTestModule() -> PythonModule:
     """A module to which functions can be added."""
     return PythonModule({})
+
+
+class TestAttrs(Attrs, name="attrs.TestAttrs"):
+    """Attributes to try things on."""
+
+    __test__ = False
+    axis = Field(INT, 10, "An axis from 1 to 10.")
+    name = Field(STR, doc="A name.")
+    padding = Field(INTS, (0, 0), "Two numbers.")
+    func = Field(RAW, None, "A function known by name.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
-from ..runtime import device as devices
+from ..runtime.device import device
 from ..runtime.module import enabled
 from ..support.errors import AnchorlegError, ArgumentError, TargetError
 
@@ -31,7 +31,7 @@ def requested_targets() -> list[str]:
 def device_exists(kind: str) -> bool:
     """Whether there is a device for targets of a kind."""
     try:
-        return bool(devices.device(kind).exist)
+        return bool(device(kind).exist)
     except (AnchorlegError, ValueError):
         return False
 
@@ -64,4 +64,4 @@ def device_enabled(target: str) -> bool:
 
 def enabled_targets() -> list[tuple[str, Any]]:
     """(target, device) of every target that tests can run on."""
-    return [(t.target, devices.device(t.kind)) for t in test_targets() if t.is_runnable]
+    return [(t.target, device(t.kind)) for t in test_targets() if t.is_runnable]

@@ -5,7 +5,7 @@ import importlib
 from typing import Any
 
 _MODULES = ("te_compiler", "interpreter", "graph_executor_codegen", "vm", "aot", "executor_factory", "utils", "executor", "runtime",
-            "task_extraction", "name_transforms")
+            "name_transforms")
 _NAMES = {"Executor": "executor", "Runtime": "runtime"}
 
 

@@ -61,7 +61,7 @@ class Executor:
             if expr is None:
                 raise ArgumentError("evaluate: binds need an expression to bind in")
             for var, value in reversed(list(binds.items())):
-                expr = Let(var, value, expr)
+                expr = Let(var, as_expr(value), expr)
         if expr is None:
             return self._make_executor()
         if isinstance(expr, Function):
@@ -71,6 +71,15 @@ class Executor:
         if isinstance(expr, (Function, GlobalVar)):
             return self._make_executor(expr)
         return self._make_executor(Function([], expr))()
+
+
+def as_expr(value: Any) -> RelayExpr:
+    """A value as an expression: arrays and numbers as constants, tuples field by field."""
+    if isinstance(value, RelayExpr):
+        return value
+    if isinstance(value, (tuple, list, container.ADT)):
+        return Tuple([as_expr(v) for v in value])
+    return Constant(value if isinstance(value, ndarray.NDArray) else ndarray.array(np.asarray(to_value(value))))
 
 
 class Interpreter(Executor):

@@ -241,12 +241,16 @@ class TECompiler:
         self._lock = threading.RLock()
 
     def lower(self, source_func: Function | CCacheKey, target: Any = None, mod_name: str = "default") -> CachedFunc:
-        """The lowered function.  Errors carry the function's text."""
+        """The lowered function, named after ``mod_name``.  Errors carry the function's text."""
+        return self.lower_as(source_func, target, mangle_module_name(mod_name))
+
+    def lower_as(self, source_func: Function | CCacheKey, target: Any, prefix: str) -> CachedFunc:
+        """The lowered function; ``prefix`` is put before its name as it is."""
         key = _cache_key(source_func, target)
         with self._lock:
             value = self._cache.get(key)
             if value is None:
-                value = self._cache[key] = CCacheValue(self._lower_new(key, mangle_module_name(mod_name)))
+                value = self._cache[key] = CCacheValue(self._lower_new(key, prefix))
             value.use_count += 1
             return value.cached_func
 

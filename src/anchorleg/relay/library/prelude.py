@@ -136,16 +136,13 @@ def @map_accumr[A, B, C](%f: fn (A, B) -> (A, C), %start: A, %list: List[B]) -> 
   @foldr(%step, (%start, Nil), %list)
 }
 
-// the same from the left
+// the same from the left; the results come in the order of the calls, the last one first
 def @map_accuml[A, B, C](%f: fn (A, B) -> (A, C), %start: A, %list: List[B]) -> (A, List[C]) {
-  match (%list) {
-    Nil => (%start, Nil),
-    Cons(%first, %others) => {
-      let %got = %f(%start, %first);
-      let %after = @map_accuml(%f, %got.0, %others);
-      (%after.0, Cons(%got.1, %after.1))
-    },
-  }
+  let %step = fn (%done: (A, List[C]), %each: B) -> (A, List[C]) {
+    let %got = %f(%done.0, %each);
+    (%got.0, Cons(%got.1, %done.1))
+  };
+  @foldl(%step, (%start, Nil), %list)
 }
 
 // the list of what f yields until it gives None, first result first

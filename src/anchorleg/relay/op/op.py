@@ -17,7 +17,9 @@ def get(op_name: str) -> Op:
 
 
 def register(op_name: str, describe: str = "") -> Op:
-    """The operator of that name, created when new."""
+    """A new operator; ArgumentError when one of that name exists."""
+    if op_name in Op.list_op_names():
+        raise ArgumentError(f"Operator {op_name} is registered before")
     return register_op(op_name, describe)
 
 

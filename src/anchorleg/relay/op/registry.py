@@ -11,7 +11,7 @@ from typing import Any, Callable, Sequence
 
 import numpy as np
 
-from ...ir.attrs import Attrs
+from ...ir.attrs import Attrs, DictAttrs
 from ...ir.op import Op, OpPattern, Relation, register_op
 from ...ir.type import TensorType, Type
 from ...runtime.dtype import numpy_dtype
@@ -63,7 +63,7 @@ def attrs_of(op: Op, attrs: Any) -> Any:
     if attrs is not None:
         return attrs
     cls = attrs_class(op)
-    return cls() if cls is not None else None
+    return cls() if cls is not None and cls is not DictAttrs else None
 
 
 def make_attrs(op_name: str, **values: Any) -> Any:

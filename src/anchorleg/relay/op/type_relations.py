@@ -230,7 +230,7 @@ def show(t: _Any) -> str:
     return repr(t)
 
 
-for _name, _rel in (("Identity", identity_rel), ("Broadcast", broadcast_rel), ("BroadcastComp", broadcast_bool_rel),
+for _name, _rel in (("Identity", same_as_input_rel), ("Broadcast", broadcast_rel), ("BroadcastComp", broadcast_bool_rel),
                     ("IdentityCompRel", identity_bool_rel)):
     register_relation(_name, _rel)
 

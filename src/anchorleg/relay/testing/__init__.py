@@ -14,6 +14,7 @@ from ...ir.visit import post_order
 from ...support.errors import ArgumentError
 from ..expr import Call
 from ..function import Function
+from .nat import count, make_nat_expr, make_nat_value
 from .init import Constant, Initializer, Xavier, create_workload
 from .temp_op_attr import TempOpAttr
 
@@ -37,7 +38,7 @@ def run_opt_pass(expr: RelayExpr, opt_pass: Pass, import_prelude: bool = False) 
         from ..prelude import Prelude
 
         Prelude(mod)
-    main = opt_pass(InferType()(mod))["main"]
+    main = InferType()(opt_pass(InferType()(mod)))["main"]
     return main if isinstance(expr, Function) else main.body
 
 
@@ -64,4 +65,4 @@ def rand(dtype: str, *shape: int) -> Any:
     return ndarray.array(np.random.rand(*shape).astype(dtype))
 
 
-__all__ = ["Constant", "Initializer", "TempOpAttr", "Xavier", "count_ops", "create_workload", "rand", "run_infer_type", "run_opt_pass"]
+__all__ = ["Constant", "Initializer", "TempOpAttr", "Xavier", "count", "count_ops", "create_workload", "make_nat_expr", "make_nat_value", "rand", "run_infer_type", "run_opt_pass"]

@@ -417,8 +417,11 @@ class _Inference:
 
     # -- writing the types down -------------------------------------------------------------------
 
-    def write_down(self) -> dict[int, Node]:
-        """Sets the types of the nodes met; the nodes that had to be rebuilt, by the id of the old one."""
+    def write_down(self, in_place: bool = False) -> dict[int, Node]:
+        """Sets the types of the nodes met; the nodes that had to be rebuilt, by the id of the old one.
+
+        ``in_place`` gives the old ones their types too.
+        """
         rebuilt: dict[int, Node] = {}
         final: list[tuple[Any, Type]] = []
         for node in self.done:
@@ -428,6 +431,8 @@ class _Inference:
                 rebuilt[id(node)] = new
             if t is not None:
                 final.append((new, t))
+                if in_place and new is not node:
+                    final.append((node, t))
         self._report_unknown()
         for node, t in final:
             node._checked_type = t
@@ -438,7 +443,7 @@ class _Inference:
         if found is None or not isinstance(node, RelayExpr):
             return None
         t = self.solver.resolve(found)
-        if not self.solver.is_ground(t):
+        if not self.solver.is_ground(t) and _is_open(t):
             what = f"%{node.name_hint}" if isinstance(node, Var) else "this expression"
             self.problems.append(TypeProblem("", node, f"the type of {what} cannot be inferred from its use; annotate it"))
         return t
@@ -475,6 +480,18 @@ def _pattern_text(pattern: Any) -> str:
         inner = ", ".join("…" if isinstance(p, (PatternConstructor, PatternTuple)) and p.patterns else _pattern_text(p) for p in pattern.patterns)
         return f"{name}({inner})" if inner or not name else name
     return "_"
+
+
+def _is_open(t: Type) -> bool:
+    """Whether something of a value's form is not known.  Arguments of a data type may stay open: ``Nil()`` is a list of anything."""
+    stack = [t]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, IncompleteType):
+            return True
+        if not isinstance(part, TypeCall):
+            stack.extend(c for c in part.children() if isinstance(c, Type))
+    return False
 
 
 def _generic(t: Type) -> bool:
@@ -525,6 +542,16 @@ def _infer_all(mod: IRModule, functions: Sequence[tuple[GlobalVar, Function]], f
     return mod.with_functions({g: rebuilt.get(id(f), f) for g, f in mod.functions.items()})  # type: ignore[misc]
 
 
+def infer_functions(mod: IRModule, names: Sequence[str]) -> None:
+    """Types some functions of a module (and those they call), in place."""
+    chosen = [(mod.get_global_var(n), mod[n]) for n in names]
+    typed = _infer_all(mod, [(g, f) for g, f in chosen if isinstance(f, Function)], fresh=False)
+    for var, func in typed.functions.items():
+        mod[var] = func
+        if isinstance(func, Function):
+            var._checked_type = func._checked_type if func._checked_type is not None else var._checked_type
+
+
 def infer_type(expr: RelayExpr, mod: IRModule | None = None) -> RelayExpr:
     """The expression with its type set (rebuilt only where annotations had to be filled in).
 
@@ -542,8 +569,12 @@ def infer_type(expr: RelayExpr, mod: IRModule | None = None) -> RelayExpr:
 
 
 def InferTypeLocal(expr: RelayExpr, mod: IRModule | None = None) -> Type:
-    """The type of an expression whose parts are typed already (or can be)."""
-    return infer_type(expr, mod).checked_type
+    """The type of an expression; sets it, and its parts' types, in place (annotations are not filled in)."""
+    if expr._checked_type is None:
+        run = _Inference(mod)
+        run.run([expr])
+        run.write_down(in_place=True)
+    return expr.checked_type
 
 
 def _transform(mod: IRModule, ctx: PassContext) -> IRModule:

@@ -1,0 +1,27 @@
+"""Addresses that only upstream has, and the module of ours that answers each."""
+from __future__ import annotations
+
+_ROOMS = "anchorleg.as_tvm.rooms"
+
+# address under tvm → module
+ADDRESSES: dict[str, str] = {
+    "_ffi": f"{_ROOMS}.ffi",
+    "_ffi._ffi_api": f"{_ROOMS}.ffi_api",
+    "_ffi.base": f"{_ROOMS}.ffi_base",
+    "_ffi.registry": f"{_ROOMS}.ffi",
+    "_ffi.runtime_ctypes": f"{_ROOMS}.ffi_runtime",
+    "parser": f"{_ROOMS}.parser",
+    "generic": f"{_ROOMS}.generic",
+    "ir.base": f"{_ROOMS}.ir_base",
+    "ir.container": f"{_ROOMS}.ir_container",
+    "relay._ffi_api": f"{_ROOMS}.ffi_api",
+    "relay.analysis._ffi_api": f"{_ROOMS}.analysis_ffi_api",
+    "relay.op._make": f"{_ROOMS}.ffi_api",
+    "runtime._ffi_api": f"{_ROOMS}.runtime_ffi_api",
+    "target._ffi_api": f"{_ROOMS}.ffi_api",
+    "ir._ffi_api": f"{_ROOMS}.ffi_api",
+    "te._ffi_api": f"{_ROOMS}.ffi_api",
+    "tir._ffi_api": f"{_ROOMS}.ffi_api",
+    "tir.analysis._ffi_api": f"{_ROOMS}.ffi_api",
+    "topi.testing": f"{_ROOMS}.topi_testing",
+}

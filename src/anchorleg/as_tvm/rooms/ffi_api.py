@@ -1,0 +1,2 @@
+"""The modules through which upstream reaches its C++ functions: none of them has any here."""
+from __future__ import annotations
