@@ -8,6 +8,7 @@ import pytest
 from anchorleg import te, tir
 from anchorleg.driver.build_module import schedule_to_module
 from anchorleg.ir.transform import PassContext
+from anchorleg.support.errors import UnsupportedOpError
 from anchorleg.tir import ForKind, PrimFunc, run_primfunc
 from anchorleg.tir import transform as T
 from anchorleg.tir.functor import contains, post_order
@@ -146,6 +147,18 @@ def test_unroll_pragmas():
         assert kinds(T.unroll_loop(PrimFunc([a], nest))) == [ForKind.UNROLLED] * 2
     full = T.unroll_all(T.unroll_loop(PrimFunc([a], tir.AttrStmt(None, "pragma_auto_unroll_max_step", 16, nest))))
     assert len(full.body.seq) == 16 and full.body.seq[5].indices[0].value == 5
+
+
+def test_virtual_threads():
+    a = tir.decl_buffer((16,), name="a")
+    s = tir.AttrStmt(tir.IterVar(None, I, 0, "vthread"), "virtual_thread", 4, tir.For(J, 0, 4, ForKind.SERIAL, tir.BufferStore(
+        a, tir.cast(I, "float32"), [I * 4 + J])))
+    new = T.inject_virtual_thread(PrimFunc([a], s))
+    assert stmt_text(new.body).startswith("for i in T.unroll(4):")
+    same(PrimFunc([a], s), new, np.zeros(16, "float32"))
+    barrier = s.replace(body=tir.Evaluate(tir.tvm_storage_sync(tir.StringImm("shared"))))
+    with pytest.raises(UnsupportedOpError, match="barrier"):
+        T.inject_virtual_thread(PrimFunc([a], barrier))
 
 
 def test_hoist_if():
