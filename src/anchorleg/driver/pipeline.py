@@ -38,6 +38,8 @@ def lowering_passes(simple_mode: bool = False) -> list[Pass]:
     """The passes from a function with multi-dimensional buffers to a flat one, under the current PassContext."""
     ctx = PassContext.current()
     left_out = set(_NOT_SIMPLE) if simple_mode or ctx.get("tir.simple_mode", False) else set()
+    if _is_plain_c():
+        left_out.add("LoopPartition")  # small code counts for more than a condition less
     if ctx.get("tir.disable_storage_rewrite", False):
         left_out.add("StorageRewrite")
     added = [(int(phase), each) for phase, each in ctx.get("tir.add_lower_pass", [])]
@@ -54,8 +56,16 @@ def _make(name: str, ctx: PassContext) -> Pass:
 
     factory = getattr(transform, name)
     if name == "VectorizeLoop":
-        return factory(not ctx.get("tir.disable_vectorize", False))
+        return factory(not ctx.get("tir.disable_vectorize", False) and not _is_plain_c())
     return factory(64) if name == "StorageFlatten" else factory()
+
+
+def _is_plain_c() -> bool:
+    """Whether the current target is C source, which has no vectors."""
+    from ..target.target import Target
+
+    target = Target.current(allow_none=True)
+    return target is not None and target.kind.name == "c"
 
 
 def _as_pass(given: Any) -> Pass:

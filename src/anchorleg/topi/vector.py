@@ -13,6 +13,8 @@ MIN_PARALLEL_WORK = 1 << 16  # simple operations below which waking other thread
 def vector_bytes() -> int:
     """The width of a vector register of the current target, in bytes."""
     target = Target.current(allow_none=True)
+    if target is not None and target.kind.name == "c":
+        return 1  # plain C has no vectors: one element at a time, of any dtype
     if target is not None and target.kind.name not in ("llvm", "hexagon"):
         return _DEFAULT_BYTES
     from ..target.cpu import resolve_cpu

@@ -25,7 +25,7 @@ MIN_PARALLEL_WORK = 16384  # multiply-adds below which a second thread costs mor
 def lanes_of(target: Any, dtype: str) -> int:
     """Elements of ``dtype`` in one vector register of the target's processor."""
     if target is None or target.kind.name != "llvm":
-        return 4
+        return 1 if target is not None and target.kind.name == "c" else 4
     from ...target.cpu import resolve_cpu
 
     return resolve_cpu(target).lanes(dtype)

@@ -23,7 +23,7 @@ def add_for_cpu(op_name: str, compute: Any, schedule: Any, applies: Applies | No
 
     def strategy(attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any) -> OpStrategy:
         made = fallback(attrs, inputs, out_type, target)
-        if applies is None or applies(attrs, inputs):
+        if target.kind.name != "c" and (applies is None or applies(attrs, inputs)):
             made.add_implementation(wrap_compute(compute or general), wrap_schedule(schedule), name=f"{short}.cpu", plevel=CPU_LEVEL)
         return made
 
