@@ -6,7 +6,7 @@ Positions that are rational numbers are computed in integers.
 from __future__ import annotations
 
 from itertools import product
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 from ... import te
 from ... import tir
@@ -25,7 +25,7 @@ _SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 class AxisMap:
     """How one axis is resampled: ``taps`` source indices and weights for each position, and where the image ends."""
 
-    def __init__(self, indices: Sequence[Tensor], weights: Sequence[Tensor] | None, inside: Tensor | None) -> None:
+    def __init__(self, indices: Sequence[Callable[[Any], Any]], weights: Sequence[Tensor] | None, inside: Tensor | None) -> None:
         self.indices, self.weights, self.inside = list(indices), weights, inside
 
     @property
@@ -53,15 +53,23 @@ def rational_position(x: Any, n: int, size: int, mode: str) -> tuple[Any, int]:
     raise ArgumentError(f"resize: unknown coordinate_transformation_mode {mode!r}")
 
 
+def whole_factor(n: int, size: int, mode: str, rounding: str) -> int | None:
+    """The ``k`` for which position ``x`` reads element ``x // k``, throughout; None when there is none."""
+    if not n or size % n:
+        return None
+    k = size // n
+    return k if all(max(0, min(n - 1, _nearest(*rational_position(x, n, size, mode), rounding))) == x // k for x in range(size)) else None
+
+
 def _nearest(num: Any, den: int, rounding: str) -> Any:
     if rounding == "floor":
-        return tir.floordiv(num, den)
+        return num // den
     if rounding == "ceil":
-        return -tir.floordiv(-num, den)
+        return -(-num // den)
     if rounding == "round_prefer_floor":
-        return -tir.floordiv(den - num * 2, 2 * den)
+        return -((den - num * 2) // (2 * den))
     if rounding in ("round", "round_prefer_ceil"):
-        return tir.floordiv(num * 2 + den, 2 * den)
+        return (num * 2 + den) // (2 * den)
     raise ArgumentError(f"resize: unknown rounding_method {rounding!r}")
 
 
@@ -73,6 +81,11 @@ def _nearest_of_float(at: Any, rounding: str) -> Any:
 
 def _clamp(index: Any, n: int) -> Any:
     return tir.op.maximum(tir.op.minimum(index, max(n - 1, 0)), 0)
+
+
+def _narrow(index: Any) -> Any:
+    """An index in half the width, so that tables of indices do not halve the vectors of the loops that read them."""
+    return tir.op.cast(index, "int32")
 
 
 def cubic_weights(t: Any, alpha: float) -> list[Any]:
@@ -96,9 +109,11 @@ def axis_map(n: int, size: int, roi: tuple[float, float], options: dict[str, Any
 
         def nearest(x: Any) -> Any:
             found = _nearest_of_float(_crop_position(x, n, size, roi), rounding) if crop else _nearest(*rational_position(x, n, size, mode), rounding)
-            return _clamp(found, n)
+            return _narrow(_clamp(found, n))
 
-        return AxisMap([_table(size, nearest, f"{name}_index")], None, inside)
+        factor = None if crop else whole_factor(n, size, mode, rounding)
+        index = _table(size, nearest, f"{name}_index") if factor is None else lambda x: x if factor == 1 else tir.floordiv(x, factor)
+        return AxisMap([index], None, inside)
     taps, first = (2, 0) if options["method"] == "linear" else (4, -1)
 
     def split(x: Any) -> tuple[Any, Any]:
@@ -109,7 +124,7 @@ def axis_map(n: int, size: int, roi: tuple[float, float], options: dict[str, Any
         num, den = rational_position(x, n, size, mode)
         return tir.floordiv(num, den), tir.op.cast(tir.op.cast(tir.floormod(num, den), "float64") / tir.const(float(den), "float64"), compute)
 
-    indices = [_table(size, lambda x, k=k: _clamp(split(x)[0] + (k + first), n), f"{name}_index{k}") for k in range(taps)]
+    indices = [_table(size, lambda x, k=k: _narrow(_clamp(split(x)[0] + (k + first), n)), f"{name}_index{k}") for k in range(taps)]
     weights = [_table(size, lambda x, k=k: _weight(k, *split(x), n, options), f"{name}_weight{k}") for k in range(taps)]
     return AxisMap(indices, weights, inside)
 
@@ -145,29 +160,49 @@ def resize(n_spatial: int, data: Tensor, size: Sequence[int], roi: Sequence[floa
     axes = [Layout(layout).index_of(a) for a in _SPATIAL[n_spatial]]
     compute = "float64" if data.dtype == "float64" else "float32"
     rois = [(float(roi[i]), float(roi[n_spatial + i])) if len(roi) == 2 * n_spatial else (0.0, 1.0) for i in range(n_spatial)]
-    maps = [axis_map(get_const_int(data.shape[a]), int(s), r, options, compute, f"resize_{letter}")
-            for a, s, r, letter in zip(axes, size, rois, _SPATIAL[n_spatial])]
-    shape = list(data.shape)
-    for a, s in zip(axes, size):
-        shape[a] = int(s)
-    dtype = out_dtype or data.dtype
+    maps = {a: axis_map(get_const_int(data.shape[a]), int(s), r, options, compute, f"resize_{letter}")
+            for a, s, r, letter in zip(axes, size, rois, _SPATIAL[n_spatial])}
+    sizes = {a: int(s) for a, s in zip(axes, size)}
+    groups = [axes] if method == "nearest_neighbor" else [[a] for a in _order(data, sizes)]
+    value = data
+    for group in groups[:-1]:
+        value = _pass(value, {a: maps[a] for a in group}, sizes, compute)
+    return _last_pass(value, {a: maps[a] for a in groups[-1]}, sizes, compute, [(a, m.inside) for a, m in maps.items() if m.inside is not None],
+                      extrapolation_value, out_dtype or data.dtype)
 
+
+def _order(data: Tensor, sizes: dict[int, int]) -> list[int]:
+    """The axes one after the other: those that shrink first, then the innermost, along which reading is dearest."""
+    grows = {a: sizes[a] >= get_const_int(data.shape[a]) for a in sizes}
+    return sorted(sizes, key=lambda a: (grows[a], -a if grows[a] else a))
+
+
+def _shape(data: Tensor, maps: dict[int, AxisMap], sizes: dict[int, int]) -> list[Any]:
+    return [sizes[k] if k in maps else d for k, d in enumerate(data.shape)]
+
+
+def _pass(data: Tensor, maps: dict[int, AxisMap], sizes: dict[int, int], compute: str) -> Tensor:
+    """Some axes resampled, kept in the type ``compute``."""
+    return te.compute(_shape(data, maps, sizes), lambda *i: _sample(data, i, maps, compute), name="resize_axis", tag="resize_axis")
+
+
+def _last_pass(data: Tensor, maps: dict[int, AxisMap], sizes: dict[int, int], compute: str, edges: Sequence[tuple[int, Tensor]],
+               outside: float, dtype: str) -> Tensor:
     def element(*i: Any) -> Any:
-        value = _sample(data, i, axes, maps, compute)
-        inside = [m.inside(i[a]) for a, m in zip(axes, maps) if m.inside is not None]
-        if inside:
-            value = tir.op.select(tir.all(*inside), value, tir.const(extrapolation_value, value.dtype))
+        value = _sample(data, i, maps, compute)
+        if edges:
+            value = tir.op.select(tir.all(*[inside(i[a]) for a, inside in edges]), value, tir.const(outside, value.dtype))
         return scalar_cast(value, dtype)
 
-    return te.compute(shape, element, name="resize", tag=INJECTIVE)
+    return te.compute(_shape(data, maps, sizes), element, name="resize", tag=INJECTIVE)
 
 
-def _sample(data: Tensor, i: Sequence[Any], axes: Sequence[int], maps: Sequence[AxisMap], compute: str) -> Any:
+def _sample(data: Tensor, i: Sequence[Any], maps: dict[int, AxisMap], compute: str) -> Any:
     total: Any = None
-    for taps in product(*[range(m.taps) for m in maps]):
+    for taps in product(*[range(m.taps) for m in maps.values()]):
         where = list(i)
         weight: Any = None
-        for a, m, t in zip(axes, maps, taps):
+        for (a, m), t in zip(maps.items(), taps):
             where[a] = m.indices[t](i[a])
             if m.weights is not None:
                 w = m.weights[t](i[a])

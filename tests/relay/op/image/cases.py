@@ -14,6 +14,7 @@ R = np.random.default_rng(5)
 X = R.standard_normal((2, 3, 5, 4)).astype(np.float32)
 SIGNAL = R.standard_normal((1, 2, 6)).astype(np.float32)
 VOLUME = R.standard_normal((1, 1, 3, 2, 4)).astype(np.float32)
+WIDE = R.standard_normal((1, 2, 4, 32)).astype(np.float32)
 NINE = np.arange(9, dtype=np.float32).reshape(1, 1, 3, 3)
 
 
@@ -116,7 +117,8 @@ RESIZE = [
     *(_resize(X, (7, 9), "linear", mode) for mode in ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")),
     *(_resize(X, (8, 3), "nearest_neighbor", mode) for mode in ("half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn")),
     *(_resize(X, (8, 6), "nearest_neighbor", "half_pixel", rounding) for rounding in ("floor", "ceil", "round", "round_prefer_floor", "round_prefer_ceil")),
-    _resize(X, (10, 8), "nearest_neighbor", "asymmetric", "floor"), _resize(X, (3, 2), "linear", "half_pixel"), _resize(X, (1, 1), "linear", "align_corners"),
+    _resize(X, (10, 8), "nearest_neighbor", "asymmetric", "floor"), _resize(WIDE, (8, 64), "nearest_neighbor", "asymmetric"),
+    _resize(WIDE, (8, 128), "nearest_neighbor", "half_pixel", "round"), _resize(WIDE, (3, 70), "linear", "half_pixel"), _resize(X, (3, 2), "linear", "half_pixel"), _resize(X, (1, 1), "linear", "align_corners"),
     _resize(X, (1, 1), "linear", "pytorch_half_pixel"), _resize(X, (7, 9), "cubic", "half_pixel"), _resize(X, (7, 9), "cubic", "half_pixel", alpha=-0.75, exclude=1),
     _resize(X, (3, 3), "cubic", "align_corners", alpha=-0.75), _resize(X, (5, 4), "linear", "half_pixel"),
     _resize(X.transpose(0, 2, 3, 1).copy(), (7, 9), "linear", "half_pixel", layout="NHWC"),

@@ -218,6 +218,7 @@ SCATTER = [
 ]
 
 BIG = f32(4, 2, 3)
+LINES = f32(3, 40)
 BROADCAST = [
     case("broadcast_to", lambda p: op.broadcast_to(p, (2, 4, 3)), [f32(4, 1)], None),
     case("broadcast_to-scalar", lambda p: op.broadcast_to(p, [2, 2]), [S], np.full((2, 2), S)),
@@ -233,6 +234,11 @@ BROADCAST = [
     case("tile-zero", lambda p: op.tile(p, (0, 1)), [A], np.tile(A, (0, 1))),
     case("repeat", lambda p: op.repeat(p, 2, 1), [X], np.repeat(X, 2, 1)),
     case("repeat-neg", lambda p: op.repeat(p, 3, -1), [X], np.repeat(X, 3, -1)),
+    *(case(f"repeat-wide-{k}", lambda p, k=k: op.repeat(p, k, 1), [LINES], np.repeat(LINES, k, 1)) for k in (2, 3, 4, 8, 16)),
+    case("repeat-int8", lambda p: op.repeat(p, 2, 1), [LINES.astype("int8")], np.repeat(LINES.astype("int8"), 2, 1)),
+    case("repeat-bool", lambda p: op.repeat(p, 4, 1), [LINES > 0], np.repeat(LINES > 0, 4, 1)),
+    case("repeat-slice", lambda p: op.repeat(op.strided_slice(p, [0, 1], [3, 39]), 2, 1), [LINES], np.repeat(LINES[:, 1:39], 2, 1)),
+    case("tile-wide", lambda p: op.tile(p, (1, 3)), [LINES], np.tile(LINES, (1, 3))),
     case("where", lambda c, a, b: op.where(c, a, b), [X > 0, X, -X], np.abs(X)),
     case("where-broadcast", lambda c, a, b: op.where(c, a, b), [np.array([[1], [0], [2]]), f32(4), f32(2, 1, 1)], None),
     case("where-nan", lambda c, a, b: op.where(c, a, b), [np.array([1.0, np.nan, 0.0, -0.0], np.float32), V[:4], -V[:4]], [0, 1, -2, -3]),

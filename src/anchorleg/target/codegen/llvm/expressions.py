@@ -68,7 +68,7 @@ class Expressions(Memory):
         base = self.ar.splat(self.text(value.base), "int64", value.lanes)
         if value.stride == 0:
             return base
-        steps = ", ".join(f"i64 {i * value.stride}" for i in range(value.lanes))
+        steps = ", ".join(f"i64 {step}" for step in value.steps())
         return base_plus(self.ar, dtype, base, f"<{steps}>")
 
     # -- the evaluator
@@ -271,11 +271,17 @@ class Expressions(Memory):
     def _vector_index_binary(self, name: str, a: VLin, b: VLin) -> VLin | None:
         if name in ("Add", "Sub"):
             sign = 1 if name == "Add" else -1
-            return VLin(a.base.add(b.base, sign), a.stride + sign * b.stride, a.lanes)
+            if a.stride and b.stride and a.repeat != b.repeat:
+                return None
+            return VLin(a.base.add(b.base, sign), a.stride + sign * b.stride, a.lanes, a.repeat if a.stride else b.repeat)
         if name == "Mul":
             a, b = (b, a) if a.stride == 0 and a.base.is_const else (a, b)
             if b.stride == 0 and b.base.is_const:
-                return VLin(a.base.scaled(b.base.const), a.stride * b.base.const, a.lanes)
+                return VLin(a.base.scaled(b.base.const), a.stride * b.base.const, a.lanes, a.repeat)
+        if name in ("FloorDiv", "Div") and b.stride == 0 and b.base.is_const:
+            least = self.b.range_of(a.base)[0]
+            if name == "FloorDiv" or least is not None and least >= 0:
+                return a.divided(b.base.const)
         return None
 
     def _index_binary(self, name: str, a: Lin, b: Lin) -> Value:
@@ -454,7 +460,7 @@ class Expressions(Memory):
 
     def _index_sum(self, index: Value, offset: Lin) -> Value:
         if isinstance(index, VLin):
-            return VLin(index.base.add(offset), index.stride, index.lanes)
+            return VLin(index.base.add(offset), index.stride, index.lanes, index.repeat)
         if isinstance(index, Lin):
             return index.add(offset)
         raise UnsupportedOpError(f"{self.module.name}: an index computed lane by lane needs a flat buffer without offset")
@@ -466,9 +472,9 @@ class Expressions(Memory):
                 if not stride.is_const:
                     raise UnsupportedOpError(f"{self.module.name}: a vector access to {buffer.name} across a stride not known when compiling")
                 base = self.lin(total) if not isinstance(total, VLin) else total.base
-                total = VLin(base.add(value.base, stride.const), value.stride * stride.const, value.lanes)
+                total = VLin(base.add(value.base, stride.const), value.stride * stride.const, value.lanes, value.repeat)
             elif isinstance(total, VLin):
-                total = VLin(total.base.add(self._times(self.lin(value), stride)), total.stride, total.lanes)
+                total = VLin(total.base.add(self._times(self.lin(value), stride)), total.stride, total.lanes, total.repeat)
             else:
                 total = self.lin(total).add(self._times(self.lin(value), stride))
         return total

@@ -68,12 +68,23 @@ def combine_terms(parts: list[tuple[tuple[tuple[str, int], ...], int]]) -> tuple
 
 
 class VLin:
-    """The vector ``base + lane · stride``."""
+    """The vector ``base + (lane // repeat) · stride``; ``repeat`` divides ``lanes``."""
 
-    __slots__ = ("base", "stride", "lanes")
+    __slots__ = ("base", "stride", "lanes", "repeat")
 
-    def __init__(self, base: Lin, stride: int, lanes: int) -> None:
-        self.base, self.stride, self.lanes = base, stride, lanes
+    def __init__(self, base: Lin, stride: int, lanes: int, repeat: int = 1) -> None:
+        self.base, self.stride, self.lanes, self.repeat = base, stride, lanes, repeat if stride else 1
+
+    def steps(self) -> list[int]:
+        """What each lane adds to the base."""
+        return [i // self.repeat * self.stride for i in range(self.lanes)]
+
+    def divided(self, divisor: int) -> VLin | None:
+        """The quotients, rounded down, of a vector of neighbours that starts at a multiple of ``divisor``; else None."""
+        if self.stride != 1 or self.repeat != 1 or divisor < 1 or self.lanes % divisor:
+            return None
+        whole, rest = split_by(self.base, divisor)
+        return None if rest.terms or rest.const else VLin(whole, 1, self.lanes, divisor)
 
 
 def lin_range(x: Lin, ranges: Mapping[str, tuple[int | None, int | None]]) -> tuple[int | None, int | None]:

@@ -149,6 +149,8 @@ class Memory:
 
     def _load_vector(self, buffer: Any, index: VLin) -> str:
         stride, lanes = index.stride, index.lanes
+        if index.repeat > 1:
+            return self._load_repeated(buffer, index)
         if stride == 1:
             return self._load_at(buffer, index.base, lanes)
         if stride == 0:
@@ -157,6 +159,15 @@ class Memory:
             return self._load_strided(buffer, index)
         values = [self._load_at(buffer, index.base.add(Lin(i * stride)), 1) for i in range(lanes)]
         return self.ar.from_lanes(values, with_lanes(buffer.dtype, lanes))
+
+    def _load_repeated(self, buffer: Any, index: VLin) -> str:
+        """Each element once, then copied into its neighbouring lanes."""
+        few = index.lanes // index.repeat
+        if few == 1:
+            return self.ar.splat(self._load_at(buffer, index.base, 1), buffer.dtype, index.lanes)
+        part, kind = self._load_vector(buffer, VLin(index.base, index.stride, few)), llvm_type(with_lanes(buffer.dtype, few))
+        mask = ", ".join(f"i32 {i // index.repeat}" for i in range(index.lanes))
+        return self.ar.op(f"shufflevector {kind} {part}, {kind} poison, <{index.lanes} x i32> <{mask}>", part)
 
     def _load_strided(self, buffer: Any, index: VLin) -> str:
         """Whole vectors that cover exactly the elements' span, then one lane pick at a time across them."""
@@ -192,8 +203,8 @@ class Memory:
         if registers is not None:
             self._store_part(registers, index, value, dtype)
             return
-        if isinstance(index, VLin) and index.stride != 1:
-            self._scatter(buffer, [index.base.add(Lin(i * index.stride)) for i in range(index.lanes)], value, dtype)
+        if isinstance(index, VLin) and (index.stride != 1 or index.repeat != 1):
+            self._scatter(buffer, [index.base.add(Lin(step)) for step in index.steps()], value, dtype)
         else:
             base = index.base if isinstance(index, VLin) else index
             self._store_at(buffer, base if isinstance(base, Lin) else Lin(0, ((base, 1),)), value, dtype)
