@@ -10,11 +10,16 @@ import functools
 from typing import Any, NamedTuple, Sequence
 
 from ... import te
+from ...te import tag
 from ...te.operation import ComputeOp, Operation
 from ...te.schedule import Schedule
-from .common import dims
-from .schedule import (accumulate_locally, extent_of, find_anchor, inline_producers, lanes_of, parallelise, schedule_default, schedule_other,
-                       work_of)
+from ...te.tensor import Tensor
+from ...tir.data_layout import BijectiveLayout
+from .common import dims, pads_of
+from .conv import conv2d_NCHWc
+from .pad import pad_axes
+from .schedule import (accumulate_locally, extent_of, find_anchor, inline_producers, lanes_of, operations, parallelise, schedule_default,
+                       schedule_other, work_of)
 
 
 IN_FLIGHT = 12  # independent sums that keep the multiply-add units of current processors busy
@@ -66,23 +71,40 @@ def conv_tile(height: int, width: int, chunks: int, vectors: int, registers: int
     return chosen
 
 
+def conv2d_packed(data: Tensor, kernel: Tensor, strides: Any, padding: Any, dilation: Any, groups: int, data_layout: str,
+                  kernel_layout: str, icb: int, ocb: int, out_dtype: str) -> Tensor:
+    """A convolution in any plain layout that packs data and weight by channels inside the kernel, and unpacks the result."""
+    to_data, to_kernel = BijectiveLayout(data_layout, f"NCHW{icb}c"), BijectiveLayout(kernel_layout, f"OIHW{icb}i{ocb}o")
+    padded = pad_axes(data, [data_layout.index(a) for a in "HW"], pads_of(padding, 2))
+    packed = te.compute(to_data.forward_shape(dims(padded)), lambda *i: padded(*to_data.backward_index(i)), name="data_vec", tag="layout_copy")
+    weights = te.compute(to_kernel.forward_shape(dims(kernel)), lambda *i: kernel(*to_kernel.backward_index(i)), name="kernel_vec",
+                         tag="layout_copy")
+    out = conv2d_NCHWc(packed, weights, strides, 0, dilation, f"NCHW{icb}c", f"NCHW{ocb}c", out_dtype, groups)
+    to_out = BijectiveLayout(data_layout, f"NCHW{ocb}c")
+    return te.compute(to_out.backward_shape(dims(out)), lambda *i: out(*to_out.forward_index(i)), name="unpacked", tag=tag.INJECTIVE)
+
+
 def schedule_conv2d_NCHWc(outs: Any, target: Any = None) -> Schedule:
-    """Register tiles over (channel blocks, rows, columns); the reduction runs over channel block, tap, channel."""
+    """Register tiles over (channel blocks, rows, columns); the reduction runs over channel block, tap, channel.
+
+    What takes the convolution's result element by element is applied to each tile; a result that is unpacked first is computed
+    as a whole.
+    """
     outs = list(outs) if isinstance(outs, (list, tuple)) else [outs]
-    anchor = find_anchor(outs[0].op)
-    if len(outs) != 1 or anchor is None or anchor.tag != "conv2d_NCHWc" or not _static(anchor):
-        return schedule_default(outs, target)
-    s = te.create_schedule([outs[0].op])
     final = outs[0].op
+    anchor = next((op for op in operations(outs) if op.tag == "conv2d_NCHWc"), None)
+    if len(outs) != 1 or anchor is None or not _static(anchor):
+        return schedule_default(outs, target)
+    home = final if find_anchor(final) is anchor else anchor
+    s = te.create_schedule([final])
     for op in inline_producers(s, outs):
-        if op is not anchor and op is not final:
+        if op is not anchor and op is not home:
             schedule_other(s, op, target)
     lanes = lanes_of(target, anchor.output(0).dtype)
     _, chunks, height, width, block = dims(anchor.output(0))
-    vectors = max(1, block // lanes)
-    tile = conv_tile(height, width, _chunks_per_group(anchor, chunks), vectors, registers_of(target))
-    local = s[accumulate_locally(s, anchor, final)]
-    local.compute_at(s[final], _tile_output(s, final, tile, lanes, work_of(anchor)))
+    tile = conv_tile(height, width, _chunks_per_group(anchor, chunks), max(1, block // lanes), registers_of(target))
+    local = s[accumulate_locally(s, anchor, home)]
+    local.compute_at(s[home], _tile_output(s, home, tile, lanes, work_of(anchor)))
     n, oc, y, x, lane = local.op.axis
     ko, ry, rx, ki = local.op.reduce_axis
     parts = _lane_parts(local, lane, lanes)

@@ -14,7 +14,7 @@ from ...te.schedule import Schedule
 from ...te.tensor import Tensor
 from .common import dims
 from .conv2d_cpu import registers_of
-from .dense import batch_matmul
+from .dense import batch_matmul, matmul
 from .schedule import (accumulate_locally, extent_of, find_anchor, inline_producers, lanes_of, parallelise, schedule_default, schedule_other,
                        work_of)
 
@@ -55,6 +55,13 @@ def batch_matmul_cpu(tensor_a: Tensor, tensor_b: Tensor, out_dtype: str | None =
         b, j, k = dims(given)
         tensor_b = te.compute((b, k, j), lambda n, y, x: given(n, x, y), name="T_columns", tag="transposed_copy")
     return batch_matmul(tensor_a, tensor_b, None, out_dtype, transpose_a, False)
+
+
+def dense_cpu(data: Tensor, weight: Tensor, out_dtype: str | None = None) -> Tensor:
+    """``dense`` that copies the weight (units, in) so that units lie side by side."""
+    units, inner = dims(weight)
+    columns = te.compute((inner, units), lambda y, x: weight(x, y), name="T_columns", tag="transposed_copy")
+    return matmul(data, columns, None, out_dtype)
 
 
 def schedule_product(outs: Any, target: Any = None) -> Schedule:

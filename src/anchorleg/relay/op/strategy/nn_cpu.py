@@ -5,11 +5,13 @@ from typing import Any, Callable, Sequence
 
 from ....tir.data_layout import Layout
 from ....topi import nn
-from ....topi.nn.conv2d_cpu import schedule_conv2d_NCHWc, schedule_depthwise_conv2d_NCHWc
-from ....topi.nn.dense_cpu import batch_matmul_cpu, schedule_product
+from ....topi.nn.conv2d_cpu import conv2d_packed, schedule_conv2d_NCHWc, schedule_depthwise_conv2d_NCHWc
+from ....topi.nn.dense_cpu import batch_matmul_cpu, dense_cpu, schedule_product
 from ....topi.nn.rows_cpu import schedule_rows
 from ....topi.reduction_schedule import schedule_reduce
+from ....topi.vector import lanes_of
 from ..op import OpStrategy
+from .alter_layout import channel_block
 from .nn import DEFAULT_LEVEL, GENERAL, STRATEGIES, wrap_compute, wrap_schedule
 
 CPU_LEVEL = 15
@@ -80,6 +82,35 @@ def _three_dims(attrs: Any, ins: Sequence[Any]) -> bool:
     return ins[1].ndim == 3
 
 
+def _plain_blocks(attrs: Any, ins: Sequence[Any]) -> tuple[int, int]:
+    """By how many input and output channels a convolution in a plain layout is packed inside its kernel; zeros where it is not."""
+    plain = attrs.data_layout in ("NCHW", "NHWC") and attrs.out_layout in ("", attrs.data_layout)
+    if not plain or sorted(attrs.kernel_layout) != sorted("OIHW") or any(t.dtype != "float32" for t in ins):
+        return 0, 0
+    shape, rows = nn.common.dims(ins[0]), dict(zip(attrs.kernel_layout, nn.common.dims(ins[1])))
+    if not all(isinstance(d, int) and d > 0 for d in (*shape, *rows.values())):
+        return 0, 0
+    lanes, channels = lanes_of("float32"), shape[attrs.data_layout.index("C")]
+    if channels // attrs.groups != rows["I"] or rows["O"] % attrs.groups:
+        return 0, 0
+    icb, ocb = channel_block(rows["I"], lanes), channel_block(rows["O"] // attrs.groups, lanes)
+    return (icb, ocb) if ocb >= 4 and (attrs.groups == 1 or icb >= 4) else (0, 0)
+
+
+def _conv2d_packed(attrs: Any, ins: Sequence[Any], out: Any) -> Any:
+    return conv2d_packed(*ins, attrs.strides, attrs.padding, attrs.dilation, attrs.groups, attrs.data_layout, attrs.kernel_layout,
+                         *_plain_blocks(attrs, ins), out.dtype)
+
+
+def _few_rows(attrs: Any, ins: Sequence[Any]) -> bool:
+    rows = 1
+    for d in nn.common.dims(ins[0])[:-1]:
+        rows = rows * d if isinstance(d, int) else 0
+    return 0 < rows < 4
+
+
+add_for_cpu("nn.conv2d", _conv2d_packed, schedule_conv2d_NCHWc, lambda a, i: _plain_blocks(a, i)[1] > 0)
+add_for_cpu("nn.dense", lambda a, i, o: dense_cpu(*i, o.dtype), schedule_product, lambda a, i: not _few_rows(a, i))
 add_for_cpu("nn.contrib_conv2d_NCHWc", _conv_nchwc, schedule_conv2d_NCHWc, _packed)
 add_for_cpu("nn.contrib_depthwise_conv2d_NCHWc", _depthwise_nchwc, schedule_depthwise_conv2d_NCHWc, _packed_depthwise)
 add_for_cpu("nn.contrib_dense_pack", None, schedule_product, _three_dims)
