@@ -18,6 +18,7 @@ from .expr import IntImm
 from .module import IRModule
 from .node import ARRAY, ATTRS, Kind, Node
 from .op import Op
+from .span import SourceName, Span
 
 _ONE = (Kind.CHILD, Kind.BIND)
 _MANY = (Kind.CHILDREN, Kind.BINDS)
@@ -62,7 +63,7 @@ class _Writer:
 
     def text(self, root: Any) -> str:
         """The whole document."""
-        first = self.ref(root)
+        first = self.ref(self.boxed(root))
         rows: list[Any] = [{"type_key": ""}]
         done = 0
         while done < len(self.objects):
@@ -81,13 +82,25 @@ class _Writer:
             found = self.index[id(value)] = len(self.objects)
         return found
 
+    def boxed(self, value: Any) -> Any:
+        """The value itself if it has a row of its own; plain data in a box otherwise (kept alive, so that its id stays its own)."""
+        if value is None or isinstance(value, _ROWS):
+            return value
+        box = _Boxed(value)
+        self.keep.append(box)
+        return box
+
     def row(self, value: Any) -> dict[str, Any]:
         """One object as a table row."""
         key = type_key(value)
         if isinstance(value, (list, tuple)):
-            return {"type_key": key, "data": [self.ref(v if isinstance(v, (Node, Attrs, list, tuple, dict)) else _Boxed(v)) for v in value]}
+            return {"type_key": key, "data": [self.ref(self.boxed(v)) for v in value]}
         if isinstance(value, dict):
-            return {"type_key": key, "keys": [str(k) for k in value], "data": [self.ref(_boxed(v)) for v in value.values()]}
+            return {"type_key": key, "keys": [str(k) for k in value], "data": [self.ref(self.boxed(v)) for v in value.values()]}
+        if isinstance(value, Span):
+            return {"type_key": key, "attrs": {"source_name": str(self.ref(value.source_name)), **{n: str(getattr(value, n)) for n in _PLACE}}}
+        if isinstance(value, SourceName):
+            return {"type_key": key, "repr_str": value.name}
         if isinstance(value, _EmptyString):
             return {"type_key": "runtime.String"}
         if isinstance(value, _Boxed):
@@ -116,8 +129,10 @@ class _Writer:
                 out[name] = str(self.array(value))
             else:
                 out[name] = str(self.ref(value)) if isinstance(value, _EmptyString) else self.plain(value)
+        if node.span is not None or type(node).__name__ == "Constant":
+            out["span"] = str(self.ref(node.span))
         if type(node).__name__ == "Constant":
-            out.update({"span": "0", "_checked_type_": "0", "virtual_device_": str(self.ref(_FREE_DEVICE))})
+            out.update({"_checked_type_": "0", "virtual_device_": str(self.ref(_FREE_DEVICE))})
         return out
 
     def array(self, value: Any) -> int:
@@ -161,10 +176,6 @@ class _Boxed:
         self.value = value
 
 
-def _boxed(value: Any) -> Any:
-    return value if isinstance(value, (Node, Attrs, list, tuple, dict)) else _Boxed(value)
-
-
 class _EmptyString:
     """Upstream's empty string object."""
 
@@ -181,6 +192,7 @@ class VirtualDevice(Node):
 
 
 _FREE_DEVICE = VirtualDevice()
+_ROWS = (Node, Attrs, list, tuple, dict, Span, SourceName)
 
 
 def _stored_fields(cls: type[Node]) -> dict[str, Kind]:
@@ -256,6 +268,8 @@ class _Reader:
         if key == "value":
             return list(self._inside(row["value"]))
         attrs = row.get("attrs") or {}
+        if key == "Span":
+            return [self._number(attrs["source_name"])]
         if key in _HOLDS_ROW and _HOLDS_ROW[key] in attrs:
             return [self._number(attrs[_HOLDS_ROW[key]])]
         cls = None if key in Attrs.REGISTRY else _class_of(key)
@@ -269,7 +283,7 @@ class _Reader:
                 found.append(self._number(value))
             elif kind is not ARRAY:
                 found.extend(self._inside(value))
-        return found
+        return [*found, self._number(attrs.get("span") or 0)]
 
     def _inside(self, value: Any) -> Iterable[int]:
         """References inside plain data."""
@@ -305,7 +319,10 @@ class _Reader:
                 raise ParseError(f"damaged program text: {key} has no {name!r}")
             values[name] = self._field(key, name, kind, attrs[stored]) if kind in _MANY or stored == name else str(
                 self.built[self._number(attrs[stored])])
-        return _assemble(cls, values)
+        node = _assemble(cls, values)
+        span = self.built[self._number(attrs.get("span") or 0)]
+        node.span = span if isinstance(span, Span) else None
+        return node
 
     def _field(self, key: str, name: str, kind: Kind, value: Any) -> Any:
         if kind is ARRAY:
@@ -368,6 +385,13 @@ class _Reader:
     def _read_relay_Id(self, row: dict[str, Any]) -> str:
         return str(self.built[self._number(row["attrs"]["name_hint"])])
 
+    def _read_SourceName(self, row: dict[str, Any]) -> SourceName:
+        return SourceName(str(row.get("repr_str", "")))
+
+    def _read_Span(self, row: dict[str, Any]) -> Span:
+        attrs = row["attrs"]
+        return Span(self.built[self._number(attrs["source_name"])], *(int(attrs[n]) for n in _PLACE))
+
     def _read_Op(self, row: dict[str, Any]) -> Op:
         return Op.get(str(row["repr_str"]))
 
@@ -381,6 +405,7 @@ class _Reader:
         return _FREE_DEVICE
 
 
+_PLACE = ("line", "end_line", "column", "end_column")
 _HOLDS_ROW = {"relay.Id": "name_hint", "DictAttrs": "__dict__"}  # upstream's rows whose one entry is a row number
 _ALIASES = {("relay.Var", "name_hint"): "vid", ("relay.TensorType", "dims"): "shape"}  # upstream's names of fields
 

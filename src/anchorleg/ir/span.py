@@ -29,7 +29,7 @@ class Span:
 
     def __repr__(self) -> str:
         where = f":{self.line}:{self.column}" if self.line else ""
-        return f"{self.source_name.name}{where}"
+        return f"{self.source_name.name if self.source_name is not None else ''}{where}"
 
 
 class SequentialSpan(Span):

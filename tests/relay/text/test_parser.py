@@ -253,3 +253,26 @@ def programs(draw):
 @given(programs())
 def test_round_trip_of_random_programs(program):
     ir.assert_structural_equal(parse_expr(program.astext()), program, map_free_vars=True)
+
+
+def test_dense_without_units_survives_the_round_trip():
+    x, y = relay.var("x", shape=(2, 3)), relay.var("y", shape=(3, 3))
+    mod = relay.transform.InferType()(ir.IRModule.from_expr(relay.Function([x, y], relay.nn.dense(x, y))))
+    ir.assert_structural_equal(relay.parse(mod.astext()), mod)
+    assert parse_expr("free_var %x; free_var %y; nn.dense(%x, %y)").attrs.units is None
+
+
+def test_layouts_given_as_strings_type_check():
+    mod = relay.parse(HEADER + """def @main(%x: Tensor[(1, 32, 32, 3), float32], %y: Tensor[(1, 1, 3, 3), float32]) {
+      nn.conv2d(%x, %y, data_layout="NHWC", kernel_layout="HWIO", kernel_size=[1, 1], channels=3) }""")
+    call = mod["main"].body
+    assert (call.attrs.data_layout, call.attrs.kernel_layout) == ("NHWC", "HWIO")
+    assert call.checked_type.concrete_shape == (1, 32, 32, 3)
+
+
+def test_clip_to_infinity():
+    x = relay.var("x", shape=(3, 4))
+    mod = ir.IRModule.from_expr(relay.Function([x], relay.clip(x, -np.inf, np.inf)))
+    annotated = relay.transform.AnnotateSpans()(mod)
+    assert annotated["main"].body.span is not None
+    ir.assert_structural_equal(annotated, relay.transform.InferType()(mod))
