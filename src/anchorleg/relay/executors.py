@@ -49,7 +49,13 @@ def nest(flat: Any, ty: Type) -> Any:
     return [nest(flat, f) for f in ty.fields] if isinstance(ty, TupleType) else next(flat)
 
 
-_KINDS: dict[str, Callable[[IRModule, Any, Any], Executor]] = {"debug": Interpreter, "graph": GraphExecutor}
+def _vm_executor(mod: IRModule, device: Any, target: Any) -> Executor:
+    from .backend.vm import VMExecutor  # loaded only for those who use it
+
+    return VMExecutor(mod, device, target)
+
+
+_KINDS: dict[str, Callable[[IRModule, Any, Any], Executor]] = {"debug": Interpreter, "graph": GraphExecutor, "vm": _vm_executor}
 
 
 def register_executor_kind(kind: str, maker: Callable[[IRModule, Any, Any], Executor]) -> None:
@@ -63,7 +69,7 @@ def create_executor(kind: str = "debug", mod: IRModule | None = None, device: An
 
     Parameters
     ----------
-    kind: ``debug`` (the interpreter: everything, slowly), ``graph`` (static shapes, fast).
+    kind: ``debug`` (the interpreter: everything, slowly), ``graph`` (static shapes, fast), ``vm`` (everything but references, fast).
     mod: the module whose functions can be used (default: an empty one).
     device: where to run; default: the target's.
     target: what to compile for.

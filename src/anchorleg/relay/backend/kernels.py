@@ -32,7 +32,8 @@ _HEADER = struct.Struct("<I")
 class CompiledKernel(NamedTuple):
     """Object code of one kernel and how to call it.
 
-    ``symbol`` is the packed entry, ``symbol + "__fast"`` the fast one; the workspace sizes are in bytes.
+    ``symbol`` is the packed entry, ``symbol + "__fast"`` the fast one; the workspace sizes are in bytes; ``implicit`` lists the
+    sizes that the fast entry takes after the pointers: (parameter, ``"shape"``, dimension).
     """
 
     key: str
@@ -42,6 +43,7 @@ class CompiledKernel(NamedTuple):
     workspace_bytes: int
     workspace_bytes_per_task: int
     arg_types: tuple[str, ...]
+    implicit: tuple[tuple[int, str, int], ...] = ()
 
     @property
     def fast_symbol(self) -> str:
@@ -51,7 +53,7 @@ class CompiledKernel(NamedTuple):
     def to_bytes(self) -> bytes:
         """The kernel as a cache entry."""
         head = json.dumps({"name": self.name, "symbol": self.symbol, "workspace": self.workspace_bytes,
-                           "per_task": self.workspace_bytes_per_task, "args": self.arg_types}).encode()
+                           "per_task": self.workspace_bytes_per_task, "args": self.arg_types, "implicit": self.implicit}).encode()
         return _HEADER.pack(len(head)) + head + self.code
 
     @staticmethod
@@ -60,7 +62,7 @@ class CompiledKernel(NamedTuple):
         (size,) = _HEADER.unpack_from(data)
         head = json.loads(data[_HEADER.size: _HEADER.size + size])
         return CompiledKernel(key, head["name"], head["symbol"], data[_HEADER.size + size:], head["workspace"], head["per_task"],
-                              tuple(head["args"]))
+                              tuple(head["args"]), tuple(tuple(i) for i in head["implicit"]))
 
 
 class _Describer:
@@ -198,7 +200,7 @@ class KernelBuilder:
 
         code = compile_text(emitted.ir_text, target)
         kernel = CompiledKernel(key, name, emitted.symbol, code, emitted.workspace_bytes, emitted.workspace_bytes_per_task,
-                                tuple(emitted.arg_types))
+                                tuple(emitted.arg_types), tuple(emitted.implicit))
         if self.cache is not None:
             self.cache.put(key, kernel.to_bytes())
         self.progress(name)

@@ -14,9 +14,9 @@ _PUBLIC = {
     "DefuseOps": "defuse_ops", "DynamicToStatic": "dynamic_to_static", "EliminateCommonSubexpr": "eliminate_common_subexpr",
     "EtaExpand": "eta_expand", "FastMath": "fast_math", "FoldConstant": "fold_constant", "FoldScaleAxis": "fold_scale_axis",
     "ForwardFoldScaleAxis": "fold_scale_axis", "FuseOps": "fuse_ops", "InferType": "infer_type", "InferTypeLocal": "infer_type",
-    "Inline": "inline", "InlineAll": "inline", "Legalize": "legalize", "RemoveUnusedFunctions": "remove_unused_functions",
+    "Inline": "inline", "InlineAll": "inline", "LambdaLift": "lambda_lift", "Legalize": "legalize", "ManifestAlloc": "manifest_alloc", "RemoveUnusedFunctions": "remove_unused_functions",
     "SimplifyExpr": "simplify_expr", "SimplifyInference": "simplify_inference", "ToANormalForm": "normal_forms",
-    "ToGraphNormalForm": "normal_forms", "function_pass": "function_passes",
+    "ToGraphNormalForm": "normal_forms", "WidenAccumulation": "widen_accumulation", "function_pass": "function_passes",
 }
 
 

@@ -15,6 +15,7 @@ OPTIMIZE: tuple[str, ...] = (
     "DynamicToStatic",        # dyn.* operators whose shapes turned out constant: everything below sees static shapes
     "RemoveUnusedFunctions",
     "InlineAll",              # executors of this pipeline make no calls of Relay functions
+    "WidenAccumulation",      # half precision sums in float32; before Legalize, whose convolutions then do so too
     "Legalize",               # operators a target can't take become ones it can
     "SimplifyInference",      # batch_norm → scale and shift, dropout → identity: the next passes fold those
     "EliminateCommonSubexpr",
@@ -39,18 +40,18 @@ OPTIMIZE: tuple[str, ...] = (
 # From optimised Relay to primitive functions.
 FUSE: tuple[str, ...] = ("FuseOps",)
 
-ALWAYS = frozenset({"InferType", "DynamicToStatic", "RemoveUnusedFunctions", "InlineAll", "Legalize", "SimplifyInference",
+ALWAYS = frozenset({"InferType", "DynamicToStatic", "RemoveUnusedFunctions", "InlineAll", "WidenAccumulation", "Legalize", "SimplifyInference",
                     "CanonicalizeOps", "FuseOps"})
 
 
-def pipeline(names: tuple[str, ...]) -> Pass:
-    """The named passes as one, with those of ``ALWAYS`` run at every level."""
+def pipeline(names: tuple[str, ...], always: tuple[str, ...] = ()) -> Pass:
+    """The named passes as one, with those of ``ALWAYS`` (and of ``always``) run at every level."""
     load_all()
 
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
         for name in names:
             each = get_pass(name)
-            if name in ALWAYS and name not in ctx.disabled_pass or ctx.pass_enabled(each.info):
+            if (name in ALWAYS or name in always) and name not in ctx.disabled_pass or ctx.pass_enabled(each.info):
                 mod = each(mod)
         return mod
 

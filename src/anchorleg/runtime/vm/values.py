@@ -1,0 +1,228 @@
+"""Values at the border of the machine: tensors, tuples and data types of Python as counted objects, and back."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from ...support.errors import ArgumentError, TypeMismatchError
+from ..container import ADT, tuple_object
+from ..dtype import DataType, dtype_name
+from ..ndarray import NDArray, aligned, array, empty
+from .executable import TypeSpec
+from .translate import dtype_words
+
+_TENSOR, _ADT, _CLOSURE = 1, 2, 3
+_SMALL = 1 << 16  # results up to this size are copied out, larger ones handed out
+
+_types: dict[int, DataType] = {}
+
+
+def type_of_words(code: int) -> DataType:
+    """The dtype of a machine's code."""
+    found = _types.get(code)
+    if found is None:
+        found = _types[code] = DataType.of(code & 255, code >> 8 & 255, code >> 16)
+    return found
+
+
+class ClosureValue:
+    """A function that a program gave as its result."""
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+
+def tensor_of(value: Any, spec: TypeSpec, name: str) -> NDArray:
+    """An argument as a tensor of the type that the function wants.
+
+    Raises TypeMismatchError for another dtype and ArgumentError for another shape, naming the argument.
+    """
+    if not isinstance(value, NDArray):
+        value = _converted(value, spec, name)
+    if isinstance(spec, list):
+        dtype, dims = spec
+        if value.dtype != dtype:
+            raise TypeMismatchError(f"argument {name!r}: expected a tensor of {dtype}, got {value.dtype}")
+        shape = value.shape
+        if len(shape) != len(dims) or any(d >= 0 and d != s for d, s in zip(dims, shape)):
+            wanted = ", ".join("?" if d < 0 else str(d) for d in dims)
+            raise ArgumentError(f"argument {name!r}: expected shape ({wanted}), got {shape}")
+    elif isinstance(spec, dict) and spec:
+        raise TypeMismatchError(f"argument {name!r}: expected a tuple or a value of a data type, got a tensor")
+    return aligned(value)
+
+
+def _converted(value: Any, spec: TypeSpec, name: str) -> NDArray:
+    if isinstance(value, (bool, int, float)) and isinstance(spec, list):
+        return array(np.asarray(value, DataType(spec[0]).numpy_dtype))
+    if isinstance(value, bool):
+        return array(np.asarray(value))
+    if isinstance(value, int):
+        return array(np.asarray(value, "int32" if -(2**31) <= value < 2**31 else "int64"))
+    if isinstance(value, float):
+        return array(np.asarray(value, "float32"))
+    if isinstance(value, (np.ndarray, np.generic)):
+        plain = np.ascontiguousarray(value) if np.ndim(value) else np.asarray(value)
+        return NDArray(plain, dtype_name(plain.dtype))
+    if hasattr(value, "data") and isinstance(value.data, NDArray):  # a constant of the graph language
+        return value.data
+    if hasattr(value, "__dlpack__"):
+        from ..ndarray import from_dlpack
+
+        return from_dlpack(value)
+    raise TypeMismatchError(f"argument {name!r}: expected a tensor, a number, a tuple or an ADT, got {type(value).__name__}")
+
+
+def fields_of(value: Any) -> tuple[int, list[Any]] | None:
+    """(tag, fields) of a tuple or a value of a data type; None for a tensor."""
+    if isinstance(value, ADT):
+        return value.tag, list(value.fields)
+    if isinstance(value, (tuple, list)):
+        return 0, list(value)
+    if hasattr(value, "constructor") and hasattr(value, "fields"):
+        return value.tag, list(value.fields)
+    if type(value).__name__ == "Tuple" and hasattr(value, "fields"):
+        return 0, list(value.fields)
+    return None
+
+
+class Border:
+    """Conversion of values for one machine."""
+
+    def __init__(self, core: Any, address: int, keep: list[Any], give_back: Any) -> None:
+        self.core, self.address, self.keep, self.give_back = core, address, keep, give_back
+
+    # -- in
+
+    def object_of(self, value: Any, spec: TypeSpec, name: str) -> int:
+        """The object for an argument, with a reference for the caller; nested values on a stack of their own."""
+        if isinstance(value, ClosureValue):
+            return self.core.keep(value.held.address)
+        root = fields_of(value)
+        if root is None:
+            return self.tensor(tensor_of(value, spec, name))
+        return self._structure(root, spec, name)
+
+    def _structure(self, root: tuple[int, list[Any]], spec: TypeSpec, name: str) -> int:
+        stack: list[tuple[int, list[Any], list[TypeSpec], list[int]]] = [(*root, _field_specs(spec, len(root[1]), name), [])]
+        done = 0
+        while stack:
+            tag, fields, specs, made = stack[-1]
+            if len(made) == len(fields):
+                stack.pop()
+                words = (ctypes.c_int64 * max(1, len(made)))(*made)
+                done = self.core.new_adt(self.address, tag, len(made), ctypes.addressof(words))
+                if stack:
+                    stack[-1][3].append(done)
+                continue
+            value, inner = fields[len(made)], specs[len(made)]
+            parts = fields_of(value)
+            if parts is None:
+                made.append(self.tensor(tensor_of(value, inner, name)))
+            else:
+                stack.append((*parts, _field_specs(inner, len(parts[1]), name), []))
+        return done
+
+    def tensor(self, tensor: NDArray) -> int:
+        """A tensor object over a tensor's memory, which lives until the machine lets go of its inputs."""
+        self.keep.append(tensor)
+        shape = tensor.shape
+        code, item = dtype_words(tensor.dtype)
+        words = (ctypes.c_int64 * max(1, len(shape)))(*shape)
+        return self.core.foreign(self.address, tensor.data_ptr, len(shape), code, item, ctypes.addressof(words))
+
+    # -- out
+
+    def value_of(self, address: int) -> Any:
+        """The Python value of an object, whose reference is taken over; nested values on a stack of their own."""
+        kind = _word(address, 1) & 255 if not address & 1 else -1
+        if kind == _TENSOR:
+            return self._tensor_value(address)
+        if kind != _ADT:
+            return self._leaf(address)
+        stack: list[tuple[int, list[Any]]] = [(address, [])]
+        result: Any = None
+        while stack:
+            node, made = stack[-1]
+            if len(made) == _word(node, 3):
+                stack.pop()
+                result = _adt(_word(node, 2), made)
+                if stack:
+                    stack[-1][1].append(result)
+                continue
+            field = _word(node, 4 + len(made))
+            if not field & 1 and _word(field, 1) & 255 == _ADT:
+                stack.append((field, []))
+            else:
+                made.append(self._leaf(self.core.keep(field)))
+        self.core.release(self.address, address)
+        return result
+
+    def _leaf(self, address: int) -> Any:
+        if address & 1:
+            return array(np.asarray(address >> 1, np.int64))
+        kind = _word(address, 1) & 255
+        if kind == _TENSOR:
+            return self._tensor_value(address)
+        if kind == _CLOSURE:
+            return ClosureValue(self.give_back.hold(address))
+        raise ArgumentError("the program gave a block of memory as its result")
+
+    def _tensor_value(self, address: int) -> NDArray:
+        rank = _word(address, 4)
+        words = (ctypes.c_int64 * (7 + rank)).from_address(address)
+        kind = type_of_words(words[5])
+        shape = tuple(words[7:7 + rank])
+        size = kind.itemsize
+        for d in shape:
+            size *= d
+        if size <= _SMALL or not self.core.is_last(address) or not self._owns(address):
+            result = empty(shape, kind)
+            ctypes.memmove(result.data_ptr, words[2], size)
+            self.core.release(self.address, address)
+            return result
+        held = self.give_back.hold(address)
+        buffer = (ctypes.c_uint8 * size).from_address(words[2])
+        full = (*shape, kind.lanes) if kind.lanes > 1 else shape
+        return NDArray(np.asarray(_Owned(buffer, held)).view(kind.numpy_dtype).reshape(full), kind)
+
+    def _owns(self, address: int) -> bool:
+        """Whether the data lies in the machine's own memory."""
+        while True:
+            if _word(address, 1) >> 32:
+                return True
+            owner = _word(address, 3) if _word(address, 1) & 255 == _TENSOR else 0
+            if not owner:
+                return False
+            address = owner
+
+
+class _Owned:
+    """A buffer that keeps the object it belongs to alive."""
+
+    def __init__(self, buffer: Any, held: Any) -> None:
+        self.__array_interface__ = np.frombuffer(buffer, np.uint8).__array_interface__
+        self.held, self.buffer = held, buffer
+
+
+def _field_specs(spec: TypeSpec, count: int, name: str) -> list[TypeSpec]:
+    if isinstance(spec, list):
+        raise TypeMismatchError(f"argument {name!r}: expected a tensor of {spec[0]}, got a tuple")
+    if isinstance(spec, dict) and "tuple" in spec:
+        if len(spec["tuple"]) != count:
+            raise ArgumentError(f"argument {name!r}: expected a tuple of {len(spec['tuple'])} fields, got {count}")
+        return spec["tuple"]
+    return [None] * count
+
+
+def _word(address: int, index: int) -> int:
+    return ctypes.c_int64.from_address(address + 8 * index).value
+
+
+def _adt(tag: int, fields: list[Any]) -> ADT:
+    return ADT(tag, fields) if tag else tuple_object(fields)
+
+
+__all__ = ["Border", "ClosureValue", "fields_of", "tensor_of", "type_of_words"]
