@@ -71,8 +71,8 @@ def arrays(*shape):
 
 def test_a_right_call():
     x, out = arrays(2, 3)
-    status, text = Packed(scale((2, 3)))(tensor(x), tensor(out), 2.0)
-    assert (status, text) == (0, "")
+    status, _ = Packed(scale((2, 3)))(tensor(x), tensor(out), 2.0)
+    assert status == 0
     np.testing.assert_array_equal(out, x * 2)
 
 

@@ -21,15 +21,22 @@ from ...ir.op import Op
 from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_pass
 from ...ir.visit import Walker
 from ..adt import Constructor
-from ..analysis.variables import exprs
+from ..analysis.variables import expr_children, exprs
 from ..expr import Call, Let, RefCreate, RefRead, RefWrite, Var
 from ..function import Function
 from .common import carry_type, descends, map_functions
 
 
-def is_pure(expr: RelayExpr) -> bool:
-    """Whether evaluating ``expr`` has no effect that others could see (calls of unknown functions count as effects)."""
-    return all(_pure_node(n) for n in exprs(expr))
+def with_effects(root: RelayExpr) -> set[int]:
+    """The ids of the expressions under ``root`` whose evaluation others could notice (calls of unknown functions count).
+
+    One walk answers for all of them: asking each binding's value by itself would take time quadratic in nested ones.
+    """
+    found: set[int] = set()
+    for node in exprs(root):
+        if not _pure_node(node) or any(id(c) in found for c in expr_children(node)):
+            found.add(id(node))
+    return found
 
 
 def _pure_node(node: RelayExpr) -> bool:
@@ -42,10 +49,10 @@ def _pure_node(node: RelayExpr) -> bool:
     return isinstance(node.op, Function) or isinstance(node.op, Constructor)
 
 
-def _readings(root: RelayExpr, ignore_impurity: bool) -> dict[int, int]:
+def _readings(root: RelayExpr, kept: set[int]) -> dict[int, int]:
     """How often each variable is read by code that is itself needed.
 
-    A binding's value is walked only once its variable turns out to be read, or when the value has effects.
+    A binding's value is walked only once its variable turns out to be read, or when it is among ``kept``.
     """
     count: dict[int, int] = {}
     waiting: dict[int, RelayExpr] = {}
@@ -64,7 +71,7 @@ def _readings(root: RelayExpr, ignore_impurity: bool) -> dict[int, int]:
             stack.extend(_reads(node))
             continue
         stack.append(node.body)
-        if id(node.var) in count or not (ignore_impurity or is_pure(node.value)):
+        if id(node.var) in count or id(node.value) in kept:
             stack.append(node.value)
         else:
             waiting[id(node.var)] = node.value
@@ -76,13 +83,13 @@ def _reads(node: Node) -> list[Node]:
 
 
 class _Eliminator(Walker):
-    def __init__(self, count: dict[int, int], inline_once: bool, ignore_impurity: bool) -> None:
+    def __init__(self, count: dict[int, int], inline_once: bool, kept: set[int]) -> None:
         super().__init__()
-        self.count, self.inline_once, self.ignore_impurity = count, inline_once, ignore_impurity
+        self.count, self.inline_once, self.kept = count, inline_once, kept
 
     def visit_Let(self, let: Let) -> Any:
         count = self.count.get(id(let.var), 0)
-        movable = self.ignore_impurity or is_pure(let.value)
+        movable = id(let.value) not in self.kept
         if count == 0 and movable:
             return (yield let.body)
         value = yield let.value
@@ -103,7 +110,8 @@ class _Eliminator(Walker):
 
 def eliminate(expr: RelayExpr, inline_once: bool = False, ignore_impurity: bool = False) -> RelayExpr:
     """``expr`` without bindings that nobody reads."""
-    return _Eliminator(_readings(expr, ignore_impurity), inline_once, ignore_impurity).visit(expr)
+    kept: set[int] = set() if ignore_impurity else with_effects(expr)
+    return _Eliminator(_readings(expr, kept), inline_once, kept).visit(expr)
 
 
 def DeadCodeElimination(inline_once: bool = False, ignore_impurity: bool = False) -> Pass:
