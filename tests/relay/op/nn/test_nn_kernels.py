@@ -23,8 +23,8 @@ def scheduled(case, target):
     """A case's tensors and the schedule its anchor gives them."""
     func = module_of(case)["main"]
 
-    def select(call, inputs, target):
-        return select_implementation(call.op, attrs_of(call.op, call.attrs), inputs, call.checked_type, target)
+    def select(call, inputs, target, out_type=None):
+        return select_implementation(call.op, attrs_of(call.op, call.attrs), inputs, out_type or call.checked_type, target)
 
     te_func = te_lowering.to_tensors(func, target, select)
     with target:
