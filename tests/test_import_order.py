@@ -19,13 +19,13 @@ ORDER = [
     ["tir.transform", "tir.interpreter", "tir.verify", "tir.analysis", "tir.usage"],
     ["target.codegen", "target.build"],
     ["te"],
-    ["driver"],
+    ["driver", "rpc"],
     ["autotvm"],
     ["topi"],
     ["relay"],
     ["relay.backend"],
     ["relay.build_module"],
-    ["relay.executors", "relay.task_extraction", "relay.testing"],
+    ["relay.executors", "relay.task_extraction", "relay.testing", "relay.frontend.common"],
     ["cli", "__main__", "contrib", "testing", "as_tvm", "transform", "instrument", "error", "nd", "__init__"],
 ]
 RANK = {room: level for level, rooms in enumerate(ORDER) for room in rooms}

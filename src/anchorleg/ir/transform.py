@@ -218,8 +218,18 @@ def register_pass(name: str, factory: Callable[[], Pass]) -> None:
     _PASSES[name] = factory
 
 
+_PASS_LIBRARIES: list[Callable[[], Any]] = []
+
+
+def register_pass_library(load: Callable[[], Any]) -> None:
+    """Makes ``load``, which registers passes, run when a name is not found."""
+    _PASS_LIBRARIES.append(load)
+
+
 def get_pass(name: str) -> Pass:
     """The registered pass of that name, with default arguments."""
+    while name not in _PASSES and _PASS_LIBRARIES:
+        _PASS_LIBRARIES.pop()()
     if name not in _PASSES:
         raise ArgumentError(f"no pass is named {name!r}; known: {', '.join(sorted(_PASSES))}")
     return _PASSES[name]()

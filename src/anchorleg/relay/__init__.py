@@ -12,6 +12,7 @@ from ..ir.expr import Any, GlobalVar
 from ..ir.expr import RelayExpr as Expr
 from ..ir.module import register_library as _register_library
 from ..ir.op import register_operator_library as _register_operator_library
+from ..ir.transform import register_pass_library as _register_pass_library
 from ..ir.span import SequentialSpan, SourceName, Span
 from ..ir.type import (FuncType, GlobalTypeVar, IncompleteType, RefType, TensorType, TupleType, Type, TypeCall, TypeConstraint, TypeKind,
                        TypeRelation, TypeVar)
@@ -54,6 +55,7 @@ def _run_graph(mod: _Any) -> _Any:
 _register_library(_import_from_std)
 _register_runner(_run_graph)
 _register_extractor(_lower_for_tasks)
+_register_pass_library(lambda: importlib.import_module(f"{__name__}.transform").load_all())
 _register_operator_library(lambda: importlib.import_module(f"{__name__}.op"))
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from . import knobs
 from .debug import say
 from .errors import ArgumentError
-from .files import TEMP_PREFIX, atomic_write_with
+from .files import TEMP_PREFIX, atomic_write_with, is_abandoned
 
 MAGIC = b"ALCACHE1"
 _HEADER = struct.Struct("<8s32sQ")
@@ -158,7 +158,7 @@ class Cache:
         limit = time.time() - _STALE_SECONDS
         for path in self._files():
             try:
-                if path.name.startswith(TEMP_PREFIX) and path.stat().st_mtime < limit:
+                if path.name.startswith(TEMP_PREFIX) and (is_abandoned(path) or path.stat().st_mtime < limit):
                     _unlink(path)
             except OSError:
                 continue

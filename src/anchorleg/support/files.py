@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
+import re
 import secrets
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
@@ -48,11 +51,28 @@ def atomic_write_with(path: str | os.PathLike[str], fill: Callable[[BinaryIO], N
 def _open_temp(target: Path) -> tuple[int, str]:
     # not tempfile.mkstemp: that makes the file private, and the finished file should have the usual permissions
     while True:
-        name = target.parent / f"{TEMP_PREFIX}{secrets.token_hex(6)}-{target.name[-40:]}"
+        name = target.parent / f"{TEMP_PREFIX}{_HOST}-{os.getpid()}-{secrets.token_hex(6)}-{target.name[-40:]}"
         try:
             return os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666), str(name)
         except FileExistsError:
             continue
+
+
+_HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+
+
+def is_abandoned(path: Path) -> bool:
+    """Whether a temporary file is of a process of this machine that has ended."""
+    found = re.match(rf"{re.escape(TEMP_PREFIX)}([0-9a-f]{{8}})-(\d+)-", path.name)
+    if found is None or found[1] != _HOST or os.name != "posix":
+        return False
+    try:
+        os.kill(int(found[2]), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _remove_quietly(path: str) -> None:

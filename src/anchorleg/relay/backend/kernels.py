@@ -16,6 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
+from ...autotvm import task
 from ...ir.op import Op
 from ...ir.transform import PassContext
 from ...ir.visit import post_order
@@ -142,6 +143,35 @@ def kernel_key(func: Function, target: Any) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
+def is_reproducible(func: Function) -> bool:
+    """Whether the kernel's key says all it is made from, so that another process may take it from the cache.
+
+    Not so when an operator's strategy or compute is a user's own, when tuning records are in force, or when an option holds a
+    function: none of these is part of the key.
+    """
+    if any(not _is_plain(v) for v in PassContext.current().config.values()):
+        return False
+    if task.TASK_TABLE and type(task.DispatchContext.current) is not task.FallbackContext:
+        return False
+    operators = {node.op for node in post_order(func.body, expression_children) if isinstance(node, Call) and isinstance(node.op, Op)}
+    return all(map(_is_ours, operators))
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_plain, value.values()))
+    return all(map(_is_plain, value)) if isinstance(value, (list, tuple)) else value is None or isinstance(value, (bool, int, float, str))
+
+
+def _is_ours(op: Op) -> bool:
+    """Whether everything that computes the operator is of this package (what is not loaded yet is)."""
+    rules = [op.get_attr("FTVMStrategy"), op.get_attr("FTVMCompute")]
+    for rule in [r for r in rules if r is not None]:
+        rules += [getattr(rule, "fdefault", None), getattr(rule, "source_rule", None), *getattr(rule, "dispatch_dict", {}).values()]
+    package = __name__.partition(".")[0]
+    return all(r is None or str(getattr(r, "__module__", "")).partition(".")[0] == package for r in rules)
+
+
 class KernelBuilder:
     """Collects the kernels of one build: lowers in this thread, compiles in others.
 
@@ -170,22 +200,15 @@ class KernelBuilder:
         """Starts the kernel of a primitive function; returns its key."""
         key = kernel_key(func, target)
         if key not in self._pending:
-            self._pending[key] = self._cached(key) or self._start(key, func, target)
+            cache = self.cache if is_reproducible(func) else None
+            self._pending[key] = _cached(cache, key) or self._start(key, func, target, cache)
         return key
 
     def result(self, key: str) -> CompiledKernel:
         """The finished kernel (waits for it)."""
         return self._pending[key].result()
 
-    def _cached(self, key: str) -> Future[CompiledKernel] | None:
-        data = self.cache.get(key) if self.cache is not None else None
-        if data is None:
-            return None
-        done: Future[CompiledKernel] = Future()
-        done.set_result(CompiledKernel.from_bytes(key, data))
-        return done
-
-    def _start(self, key: str, func: Function, target: Any) -> Future[CompiledKernel]:
+    def _start(self, key: str, func: Function, target: Any, cache: Cache | None) -> Future[CompiledKernel]:
         from ...target.codegen.llvm import emit_kernel
 
         lowered = self.compiler.lower(func, target)
@@ -193,18 +216,27 @@ class KernelBuilder:
         emitted = emit_kernel(lowered.prim_func.with_attr("global_symbol", symbol), target)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(min(8, os.cpu_count() or 1))
-        return self._pool.submit(self._finish, key, lowered.prim_fn_var.name_hint, emitted, target)
+        return self._pool.submit(self._finish, key, lowered.prim_fn_var.name_hint, emitted, target, cache)
 
-    def _finish(self, key: str, name: str, emitted: Any, target: Any) -> CompiledKernel:
+    def _finish(self, key: str, name: str, emitted: Any, target: Any, cache: Cache | None) -> CompiledKernel:
         from ...target.build.llvm import compile_text
 
         code = compile_text(emitted.ir_text, target)
         kernel = CompiledKernel(key, name, emitted.symbol, code, emitted.workspace_bytes, emitted.workspace_bytes_per_task,
                                 tuple(emitted.arg_types), tuple(emitted.implicit))
-        if self.cache is not None:
-            self.cache.put(key, kernel.to_bytes())
+        if cache is not None:
+            cache.put(key, kernel.to_bytes())
         self.progress(name)
         return kernel
+
+
+def _cached(cache: Cache | None, key: str) -> Future[CompiledKernel] | None:
+    data = cache.get(key) if cache is not None else None
+    if data is None:
+        return None
+    done: Future[CompiledKernel] = Future()
+    done.set_result(CompiledKernel.from_bytes(key, data))
+    return done
 
 
 def load_kernels(kernels: list[CompiledKernel], target: Any) -> Any:

@@ -111,6 +111,7 @@ def register_schedule(op_name: str, schedule: Callable[..., Any], level: int = 1
         found.add_implementation(compute, schedule, name=f"{op_name}.{getattr(schedule, '__name__', 'schedule')}")
         return found
 
+    strategy.source_rule = schedule  # type: ignore[attr-defined]
     return register_strategy(op_name, strategy, level)
 
 
