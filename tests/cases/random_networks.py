@@ -492,7 +492,7 @@ def difference(got: np.ndarray, want: np.ndarray) -> float:
     if not np.array_equal(finite, np.isfinite(a)) or not np.array_equal(a[~finite], b[~finite], equal_nan=True):
         return float("inf")
     scale = np.abs(b[finite]).max(initial=0.0)
-    return float(np.abs(a - b)[finite].max(initial=0.0) / (scale + 1e-30))
+    return float(np.abs(a[finite] - b[finite]).max(initial=0.0) / (scale + 1e-30))
 
 
 def tolerance(family: str) -> float:
