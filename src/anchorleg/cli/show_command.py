@@ -91,9 +91,9 @@ def _llvm(func: Any, name: str, target: Any) -> str:
 
 
 def _asm(func: Any, name: str, target: Any) -> str:
-    from ..target.build.llvm import assembly_text
+    from ..target.build.llvm import assembly_of
 
-    return assembly_text(_llvm(func, name, target), target)
+    return assembly_of(_llvm(func, name, target), target)
 
 
 _SHOW: dict[str, Callable[[Any, str, Any], str]] = {"te": _te, "tir": _tir, "llvm": _llvm, "asm": _asm}
