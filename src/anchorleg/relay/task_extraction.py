@@ -5,6 +5,7 @@ import logging
 from typing import Any, Mapping
 
 from ..ir.module import IRModule
+from ..ir.transform import get_pass
 from ..support.errors import AnchorlegError
 from .analysis.variables import exprs
 from .expr import Call
@@ -21,7 +22,6 @@ def lower_for_tasks(mod: Any, target: Any, params: Mapping[str, Any] | None) -> 
     """
     from ..target.target import Target
     from .build_module import optimize
-    from .transform import get_pass
 
     mod = mod if isinstance(mod, IRModule) else IRModule.from_expr(mod)
     first = Target.canon_multi_target(target)[0]

@@ -119,9 +119,12 @@ def select_implementation(op: Op, attrs: Any, inputs: list[Any], out_type: Any, 
     implementations = get_valid_implementations(op, attrs, inputs, out_type, target)
     if not implementations:
         raise BuildError(f"No valid {op.name} implementations for {target}: inputs {_describe(inputs)}, attributes {attrs}")
-    tuned: _Tuned = _NOT_TUNABLE
-    if use_autotvm and _tuning_applies():
-        tuned = _look_up_records(op, implementations, attrs, inputs, out_type, target)
+    with target:
+        return _select(op, implementations, attrs, inputs, out_type, target, use_autotvm and _tuning_applies())
+
+
+def _select(op: Op, implementations: list[Any], attrs: Any, inputs: list[Any], out_type: Any, target: Any, tuned_first: bool) -> tuple[Any, list[Any]]:
+    tuned = _look_up_records(op, implementations, attrs, inputs, out_type, target) if tuned_first else _NOT_TUNABLE
     if tuned.best is not None:
         return tuned.best, tuned.outputs[tuned.best]
     best = max(implementations, key=lambda impl: impl.plevel)
@@ -227,8 +230,8 @@ def lower_call(call: Call, inputs: list[Any], target: Any, otype: Any = None) ->
     return LoweredOutput(outputs, implementation)
 
 
-def _select_for_lowering(call: Call, inputs: list[Any], target: Any) -> tuple[Any, list[Any]]:
-    lowered = lower_call(call, inputs, target)
+def _select_for_lowering(call: Call, inputs: list[Any], target: Any, otype: Any) -> tuple[Any, list[Any]]:
+    lowered = lower_call(call, inputs, target, otype)
     return lowered.implement, lowered.outputs
 
 
