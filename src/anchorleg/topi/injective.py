@@ -63,18 +63,33 @@ def schedule_loops(stage: Stage, access: Access) -> Any:
     op, axes = stage.op, list(stage.op.axis)
     if not axes:
         return None
-    group = access.trailing_group(op, axes)
+    group = _without_division(axes, access.trailing_group(op, axes))
     outer, inner = axes[: len(axes) - group], axes[len(axes) - group:]
     rows, length = extent(outer), extent(inner)
     if not outer and length is not None:
         return _flat(stage, stage.fuse(*inner), length, access)
     fused = stage.fuse(*inner)
     vectorize(stage, fused, length, lanes_at(access, op))
-    shared = stage.fuse(*outer) if outer else None
+    shared = _fused_outer(stage, outer)
     total = None if rows is None or length is None else rows * length
     if shared is not None and rows != 1 and worth_sharing(total, access.cost(op)):
         stage.parallel(shared)
     return shared
+
+
+def _fused_outer(stage: Stage, outer: Sequence[Any]) -> Any:
+    """The loop to share among threads: the outer ones fused, as far as that takes no division by an extent that is not known."""
+    count = min(1, len(outer))
+    while count < len(outer) and static_int(outer[count].dom.extent) is not None:
+        count += 1
+    return stage.fuse(*outer[:count]) if count else None
+
+
+def _without_division(axes: Sequence[Any], group: int) -> int:
+    """How many of the last ``group`` axes fuse without divisions by an extent that is not known: all but the first must be known."""
+    while group > 1 and extent(axes[len(axes) - group + 1:]) is None:
+        group -= 1
+    return group
 
 
 def _flat(stage: Stage, fused: Any, length: int, access: Access) -> Any:

@@ -17,7 +17,7 @@ from ..expr import Call, Constant, Tuple, TupleGetItem, Var
 from ..function import Function
 
 MAX_NAME_LENGTH = 80
-Select = Callable[[Call, list, Any], Any]
+Select = Callable[[Call, list, Any, Any], Any]
 
 
 class TEFunction(NamedTuple):
@@ -67,6 +67,12 @@ class _Builder(Walker):
         """The type's shape for TE; one size variable per distinct ``Any`` object."""
         return [self.dims.setdefault(id(d), dim_for_te(d)) if isinstance(d, AnyDim) else d for d in ty.dims]
 
+    def te_type(self, ty: Any) -> Any:
+        """A result's type for TE: unknown dimensions as size variables."""
+        if isinstance(ty, TupleType):
+            return TupleType([self.te_type(f) for f in ty.fields])
+        return ty if ty.is_static else TensorType(self.te_shape(ty), ty.dtype)
+
     def placeholders(self, ty: Any, name: str) -> list[Any]:
         """One placeholder per tensor of a type."""
         from ... import te
@@ -107,7 +113,7 @@ class _Builder(Walker):
         args = yield list(call.args)
         inputs = [t for arg in args for t in arg]
         self.parts.append(call.op.name.replace(".", "_"))
-        implementation, outputs = self.select(call, inputs, self.target)
+        implementation, outputs = self.select(call, inputs, self.target, self.te_type(call.checked_type))
         pattern = int(call.op.get_attr("TOpPattern", OpPattern.OPAQUE))
         if pattern >= self.anchor_pattern:
             self.anchor, self.anchor_pattern, self.anchor_attrs = implementation, pattern, call.attrs

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from ...ir.expr import RelayExpr
+from ...ir.expr import Any as AnyDim, RelayExpr
 from ...ir.module import IRModule
 from ...ir.type import TensorType, TupleType
 from ..expr import Call
@@ -31,13 +31,15 @@ def _placeholders(call: Call) -> list[Any]:
     for arg in call.args:
         ty = arg.checked_type
         for t in ty.fields if isinstance(ty, TupleType) else (ty,):
-            found.append(te.placeholder(t.dims, t.dtype))
+            found.append(te.placeholder([te.size_var("any_dim", "int64") if isinstance(d, AnyDim) else d for d in t.dims], t.dtype))
     return found
 
 
 def _alter(call: Call, args: Sequence[RelayExpr]) -> RelayExpr | None:
     fn = call.op.get_attr("FTVMAlterOpLayout")
-    if fn is None or not is_static(call.checked_type) or not all(is_static(a.checked_type) for a in call.args):
+    if fn is None:
+        return None
+    if not getattr(fn, "takes_unknown_sizes", False) and not all(is_static(a.checked_type) for a in (call, *call.args)):
         return None
     if not all(isinstance(a.checked_type, (TensorType, TupleType)) for a in call.args):
         return None

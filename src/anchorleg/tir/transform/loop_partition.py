@@ -284,6 +284,8 @@ class _Partition(AnalyzerMutator):
         if size.is_const and size.const <= 0:
             return None
         v = tir.Var(s.loop_var.name, s.loop_var.dtype)
+        if conditions is None and not size.is_const:  # a part whose length is not known: to cut it again would never end
+            self.done[id(v)] = v
         start = build.cast(v.dtype, self.n.space.emit(low, INDEX_DTYPE))
         value: PrimExpr = v if low.is_const and low.const == 0 else build.add(v, start)
         if size.is_const and size.const == 1:

@@ -19,6 +19,7 @@ from .schedule import (accumulate_locally, extent_of, find_anchor, inline_produc
                        work_of)
 
 MOST_VECTORS = 4  # vectors of columns per tile
+MANY_ROWS = 1 << 20    # what a number of rows that is not known is taken for
 PRODUCTS = ("dense_pack", "batch_matmul", "matmul", "dense")
 
 
@@ -79,7 +80,7 @@ def schedule_product(outs: Any, target: Any = None) -> Schedule:
     for op in inline_producers(s, outs):
         if op is not anchor and op is not final:
             schedule_other(s, op, target)
-    rows = row_tile(extent_of(final.axis[-2]) if len(final.axis) > 1 else 1, max(1, tile // lanes), registers_of(target))
+    rows = row_tile((extent_of(final.axis[-2]) or MANY_ROWS) if len(final.axis) > 1 else 1, max(1, tile // lanes), registers_of(target))
     local = s[accumulate_locally(s, anchor, final)]
     local.compute_at(s[final], _tile_output(s, final, rows, tile, lanes, work_of(anchor)))
     *lead, x = local.op.axis
@@ -97,7 +98,7 @@ def _fits(anchor: Operation) -> bool:
 
     if not isinstance(anchor, ComputeOp) or anchor.tag not in PRODUCTS:
         return False
-    if not all((extent_of(iv) or 0) > 0 for iv in (*anchor.axis, *anchor.reduce_axis)):
+    if any(extent_of(iv) == 0 for iv in (*anchor.axis, *anchor.reduce_axis)):
         return False
     return anchor.tag == "dense_pack" or reads_contiguously(anchor, anchor.axis[-1].var)
 
@@ -105,6 +106,8 @@ def _fits(anchor: Operation) -> bool:
 def _columns(anchor: Operation, lanes: int) -> int:
     """Columns per tile: for packed weights a divisor of the block."""
     columns = extent_of(anchor.axis[-1])
+    if columns is None:
+        return lanes  # the remainder, which goes element by element, stays below one vector
     if anchor.tag != "dense_pack":
         return column_tile(columns, lanes)
     block = dims(anchor.input_tensors[1])[2]
@@ -130,10 +133,22 @@ def _tile_output(s: Schedule, final: ComputeOp, rows: int, tile: int, lanes: int
     for axis in (yi, vo):
         stage.unroll(axis)
     stage.vectorize(vi)
+    if any(extent_of(iv) is None for iv in final.axis):
+        shared = fuses_without_division(final.axis[:-2] if extent_of(final.axis[-1]) is None else (*lead[:-1], xo), {id(xo): extent_of(final.axis[-1])})
+        parallelise(s, stage, shared, work)
+        return yo
     if _enough(final, lead, tile):
         parallelise(s, stage, (*lead[:-1], xo), work)
         return yo
     return parallelise(s, stage, (*lead[:-1], xo, yo), work)
+
+
+def fuses_without_division(axes: Any, known: dict[int, Any]) -> tuple[Any, ...]:
+    """The first axes, as many as fuse without divisions by a number that is not known."""
+    count = 1
+    while count < len(axes) and (known.get(id(axes[count])) or extent_of(axes[count])) is not None:
+        count += 1
+    return tuple(axes[:count])
 
 
 def _enough(final: ComputeOp, lead: Any, tile: int) -> bool:

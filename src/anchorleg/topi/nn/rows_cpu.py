@@ -11,6 +11,7 @@ from ... import te
 from ...te import tag
 from ...te.operation import ComputeOp, Operation
 from ...te.schedule import Schedule
+from .dense_cpu import fuses_without_division
 from .schedule import extent_of, inline_producers, operations, parallelise, same_shape, schedule_default, work_of
 
 OUTPUTS = ("softmax_output", "log_softmax_output", "norm_output")
@@ -43,7 +44,7 @@ def _by_rows(final: Operation, reductions: Sequence[ComputeOp], rank: int) -> bo
     if not isinstance(final, ComputeOp) or not 0 < rank < len(final.axis) or final.reduce_axis:
         return False
     lead = [iv.dom.extent for iv in final.axis[:rank]]
-    if any((extent_of(iv) or 0) < 1 for iv in final.axis):
+    if any((extent_of(iv) or 0) < 1 for iv in final.axis[rank:]) or any(extent_of(iv) == 0 for iv in final.axis[:rank]):
         return False
     return all(op.num_outputs == 1 and same_shape([iv.dom.extent for iv in op.axis], lead)
                and len(op.reduce_axis) == len(final.axis) - rank for op in reductions)
@@ -55,7 +56,9 @@ def _keep(op: ComputeOp, stages: Sequence[ComputeOp]) -> bool:
 
 
 def _rows_of(s: Schedule, final: ComputeOp, rank: int, work: float) -> Any:
-    return parallelise(s, s[final], final.axis[:rank], work)
+    shared = fuses_without_division(final.axis[:rank], {})
+    at = parallelise(s, s[final], shared, work)
+    return at if len(shared) == rank else final.axis[rank - 1]
 
 
 def _in_row(s: Schedule, op: ComputeOp, final: ComputeOp, rows: Any, rank: int) -> None:

@@ -74,12 +74,15 @@ def alter_dense(attrs: Any, inputs: Sequence[Any], tinfos: Sequence[Any], out_ty
     units, inner = dims(tinfos[1])
     rows = 1
     for d in dims(tinfos[0])[:-1]:
-        rows *= d
-    if not units or not inner or not rows or (not isinstance(inputs[1], Constant) and rows < MANY_ROWS):
+        rows *= d if isinstance(d, int) else MANY_ROWS
+    if not all(isinstance(d, int) and d for d in (units, inner)) or not rows or (not isinstance(inputs[1], Constant) and rows < MANY_ROWS):
         return None
     block = column_block(units, lanes_of(target, "float32"))
     attrs = DensePackAttrs(units=units, out_dtype=attrs.out_dtype, weight_layout=f"NC{block}n")
     return Call(Op.get("nn.contrib_dense_pack"), inputs, attrs)
+
+
+alter_dense.takes_unknown_sizes = True  # type: ignore[attr-defined]  # the weight's must be known
 
 
 def column_block(units: int, lanes: int) -> int:
