@@ -69,6 +69,7 @@ class Cache:
     def get(self, key: str) -> bytes | None:
         """The payload stored under ``key``, or None if there is none or it is damaged."""
         path = self._path(key)
+        self._sweep_once()
         payload = self._read(path)
         with self._lock:
             if payload is None:

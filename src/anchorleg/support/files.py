@@ -51,7 +51,7 @@ def atomic_write_with(path: str | os.PathLike[str], fill: Callable[[BinaryIO], N
 def _open_temp(target: Path) -> tuple[int, str]:
     # not tempfile.mkstemp: that makes the file private, and the finished file should have the usual permissions
     while True:
-        name = target.parent / f"{TEMP_PREFIX}{_HOST}-{os.getpid()}-{secrets.token_hex(6)}-{target.name[-40:]}"
+        name = target.parent / temporary_name(target.name)
         try:
             return os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666), str(name)
         except FileExistsError:
@@ -59,6 +59,11 @@ def _open_temp(target: Path) -> tuple[int, str]:
 
 
 _HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+
+
+def temporary_name(name: str, process: int | None = None) -> str:
+    """A new name for the unfinished form of a file; it tells which process of which machine writes it."""
+    return f"{TEMP_PREFIX}{_HOST}-{process or os.getpid()}-{secrets.token_hex(6)}-{name[-40:]}"
 
 
 def is_abandoned(path: Path) -> bool:

@@ -322,11 +322,14 @@ class BoundInference:
         self._raise_intervals(c, full, ranges)
         known: dict[int, Interval] = {}
         for iv, low in zip((*c.op.axis, *c.op.reduce_axis), [*c.mins, *(self._index(iv.dom.min) for iv in c.op.reduce_axis)]):
-            base = interval(ctx, low, moving) or (low, low)
-            r = ranges[id(iv)]
+            (number,) = ctx.var(iv.var).terms
+            base, r = interval(ctx, low, moving), ranges[id(iv)]
+            if base is None:  # where the consumer starts follows from its loops in a way that is not understood: it may be anywhere
+                first = self._index(iv.dom.min)
+                known[number] = first, ctx.add(first, ctx.sub(self._index(iv.dom.extent), ctx.const(1)))
+                continue
             one = base[0] is base[1] and r[0] is r[1]
             lo = ctx.add(base[0], r[0])
-            (number,) = ctx.var(iv.var).terms
             known[number] = lo, (lo if one else ctx.add(base[1], r[1]))
         return known
 
