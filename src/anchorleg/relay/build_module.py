@@ -64,6 +64,7 @@ def build(ir_mod: Any, target: Any = None, target_host: Any = None, executor: Ex
     target: what to compile for, e.g. ``"llvm"`` (this machine's CPU with all its features); default: the current target.
     params: values of ``main``'s parameters that do not change; they are folded in.
     executor, runtime: see ``relay.backend``.
+    workspace_memory_pools, constant_memory_pools: for the ahead-of-time executor: the memory the model may use (``ir.memory_pools``).
     mod_name: prefix of the kernels' names.
     progress: called as ``progress(kernel name, done, total)``.
 
@@ -76,22 +77,42 @@ def build(ir_mod: Any, target: Any = None, target_host: Any = None, executor: Ex
     if executor.name not in _BUILDERS:
         raise ArgumentError(f"no builder for executor {executor.name!r}; available: {', '.join(_BUILDERS)}")
     chosen = _cpu_target(target)
+    more = {"runtime": runtime, "workspace_memory_pools": workspace_memory_pools, "constant_memory_pools": constant_memory_pools}
+    if executor.name in _CHECKS:
+        _CHECKS[executor.name](chosen, executor, mod_name, **more)
     with collector_paused():
         optimised, _ = optimize(ir_mod, chosen, params)
-        return _BUILDERS[executor.name](optimised, chosen, executor, mod_name, progress, tuple(params or ()))
+        return _BUILDERS[executor.name](optimised, chosen, executor, mod_name, progress, tuple(params or ()), **more)
 
 
-def _build_graph(mod: IRModule, target: Any, executor: Executor, mod_name: str, progress: Progress | None, folded: Sequence[str]) -> Any:
+def _build_graph(mod: IRModule, target: Any, executor: Executor, mod_name: str, progress: Progress | None, folded: Sequence[str],
+                 **more: Any) -> Any:
     from .backend.graph_build import build_graph
 
     return build_graph(fuse(mod, target), target, executor, mod_name, progress, folded)
 
 
-_BUILDERS: dict[str, Callable[..., Any]] = {"graph": _build_graph}
+def _build_aot(mod: IRModule, target: Any, executor: Executor, mod_name: str, progress: Progress | None, folded: Sequence[str], **more: Any) -> Any:
+    from .backend.aot.build import build_for_executor
+
+    return build_for_executor(mod, target, executor, mod_name, progress, folded, **more)
+
+
+def _check_aot(target: Any, executor: Executor, mod_name: str, **more: Any) -> None:
+    from .backend.aot.build import Request
+
+    Request(target, executor, more["runtime"], mod_name, more["workspace_memory_pools"], more["constant_memory_pools"])
+
+
+_BUILDERS: dict[str, Callable[..., Any]] = {"graph": _build_graph, "aot": _build_aot}
+_CHECKS: dict[str, Callable[..., None]] = {"aot": _check_aot}  # what can be refused before any work is done
 
 
 def register_executor_builder(name: str, builder: Callable[..., Any]) -> None:
-    """Makes ``relay.build(executor=Executor(name))`` use ``builder(mod, target, executor, mod_name, progress, folded)``."""
+    """Makes ``relay.build(executor=Executor(name))`` use ``builder(mod, target, executor, mod_name, progress, folded, **more)``.
+
+    ``more`` has the runtime and the memory pools that ``build`` was given.
+    """
     _BUILDERS[name] = builder
 
 

@@ -49,13 +49,43 @@ def nest(flat: Any, ty: Type) -> Any:
     return [nest(flat, f) for f in ty.fields] if isinstance(ty, TupleType) else next(flat)
 
 
+class AotExecutor(Executor):
+    """Runs programs of static shape compiled ahead of time: by LLVM, or for the target ``c`` by the machine's C compiler."""
+
+    def __init__(self, mod: IRModule, device: Any, target: Any) -> None:
+        self.mod, self.device, self.target = mod, device, target
+
+    def _make_executor(self, expr: RelayExpr | None = None) -> Callable[..., Any]:
+        from ..runtime.aot_executor import AotModule
+        from .backend.executor import Executor as ExecutorConfig
+        from .transform.fuse_ops import is_static
+
+        mod = self._module().copy()
+        if expr is not None:
+            mod["main"] = mod[expr.name_hint] if isinstance(expr, GlobalVar) else expr  # type: ignore[assignment]
+        mod = get_pass("InferType")(mod)
+        main = mod["main"]
+        ret_type = main.checked_type.ret_type
+        if not is_static(ret_type):
+            raise TypeMismatchError(f"AOT Executor only supports static graphs, got output type {ret_type}; use kind='vm' (or 'debug') for dynamic shapes")
+        runner = AotModule(build(mod, target=self.target, executor=ExecutorConfig("aot"))["default"](self.device))
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            for i, arg in enumerate(self._convert_args(main, args, kwargs)):
+                runner.set_input(i, arg)
+            runner.run()
+            return nest(iter([runner.get_output(i).copyto(self.device) for i in range(runner.get_num_outputs())]), ret_type)
+
+        return run
+
+
 def _vm_executor(mod: IRModule, device: Any, target: Any) -> Executor:
     from .backend.vm import VMExecutor  # loaded only for those who use it
 
     return VMExecutor(mod, device, target)
 
 
-_KINDS: dict[str, Callable[[IRModule, Any, Any], Executor]] = {"debug": Interpreter, "graph": GraphExecutor, "vm": _vm_executor}
+_KINDS: dict[str, Callable[[IRModule, Any, Any], Executor]] = {"debug": Interpreter, "graph": GraphExecutor, "aot": AotExecutor, "vm": _vm_executor}
 
 
 def register_executor_kind(kind: str, maker: Callable[[IRModule, Any, Any], Executor]) -> None:
@@ -69,7 +99,7 @@ def create_executor(kind: str = "debug", mod: IRModule | None = None, device: An
 
     Parameters
     ----------
-    kind: ``debug`` (the interpreter: everything, slowly), ``graph`` (static shapes, fast), ``vm`` (everything but references, fast).
+    kind: ``debug`` (the interpreter: everything, slowly), ``graph`` (static shapes, fast), ``aot`` (static shapes, compiled whole), ``vm`` (everything but references, fast).
     mod: the module whose functions can be used (default: an empty one).
     device: where to run; default: the target's.
     target: what to compile for.

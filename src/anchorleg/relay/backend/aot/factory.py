@@ -1,0 +1,89 @@
+"""The factory that ``relay.build`` returns for the ahead-of-time executor."""
+from __future__ import annotations
+
+from typing import Any, Mapping, NamedTuple
+
+from ....ir.memory_pools import AllocatedPoolInfo
+from ....ir.module import IRModule
+from ....runtime.aot_executor import AotExecutorFactory, AotFacts
+from ....runtime.module import Module
+from ..memory import MemoryLayout
+from ..memory.picture import draw
+from .metadata import ExecutorCodegenMetadata, FunctionInfo
+from .program import KernelCall, Program
+
+
+class BuildFacts(NamedTuple):
+    """What a build made besides code."""
+
+    fused: IRModule
+    request: Any
+    program: Program
+    layout: MemoryLayout
+    functions: Mapping[str, Any]
+    lowered: Mapping[str, Any]
+    scratch: Mapping[str, int]
+    params: Mapping[str, Any]
+
+
+class AOTExecutorFactoryModule(AotExecutorFactory):
+    """A model compiled ahead of time.
+
+    ``factory["default"](device)`` makes an instance (through LLVM, or a C compiler for the target ``c``).  ``plan`` is the memory
+    plan, ``memory_picture()`` an SVG of it, ``function_metadata`` sizes per function, ``lib`` the code (its ``get_source()`` the C text).
+    """
+
+    def __init__(self, library: Module, facts: AotFacts, passed_params: Mapping[str, Any], built: BuildFacts) -> None:
+        request = built.request
+        super().__init__(library, facts, passed_params, request.mod_name)
+        self.ir_mod, self.target, self.executor_config, self.runtime = built.fused, request.target, request.executor, request.runtime
+        self.built, self.plan = built, built.layout
+        self.params = dict(built.params)
+        self.lowered_ir_mods = {request.target: IRModule(dict(built.lowered))}
+        self.function_metadata = _function_metadata(built)
+        self.executor_codegen_metadata = _executor_metadata(built)
+        self.devices: list[str] = []
+
+    def get_params(self) -> dict[str, Any]:
+        """The parameters: constants of the model by name."""
+        return self.params
+
+    def get_devices(self) -> list[str]:
+        """Devices the generated code takes contexts of (none)."""
+        return self.devices
+
+    def get_executor_config(self) -> None:
+        """Nothing: the program is the code."""
+        return None
+
+    def memory_picture(self) -> str:
+        """The memory plan as an SVG document: time to the right, addresses upwards."""
+        return draw(self.plan, f"{self.name}: working memory")
+
+
+def _function_metadata(built: BuildFacts) -> dict[str, FunctionInfo]:
+    target, program = built.request.target, built.program
+    io = sum(t.nbytes for t in (*program.inputs, *program.outputs))
+    constants = sum(c.nbytes for c in program.constants)
+    main = FunctionInfo({target: built.layout.total}, {target: io}, {target: constants}, {}, {target: built.fused["main"]})
+    found = {"__tvm_main__": main}
+    sizes = _kernel_io(program)
+    for name, func in built.functions.items():
+        primary = {target: built.lowered[name]} if name in built.lowered else {}
+        found[name] = FunctionInfo({target: built.scratch[name]}, {target: sizes.get(name, 0)}, {target: 0}, primary, {target: func})
+    return found
+
+
+def _kernel_io(program: Program) -> dict[str, int]:
+    """Bytes that each kernel reads and writes."""
+    size = {"input": [t.nbytes for t in program.inputs], "output": [t.nbytes for t in program.outputs],
+            "constant": [t.nbytes for t in program.constants], "workspace": [b.size for b in program.buffers]}
+    return {s.kernel: sum(size[a.kind][a.index] for a in s.args) for s in program.steps if isinstance(s, KernelCall)}
+
+
+def _executor_metadata(built: BuildFacts) -> ExecutorCodegenMetadata:
+    request, program = built.request, built.program
+    pools = [AllocatedPoolInfo(p, use.used) for p, use in zip(request.workspace_pools, built.layout.pools)]
+    return ExecutorCodegenMetadata([t.symbol for t in program.inputs], [t.info for t in program.inputs], [t.symbol for t in program.outputs],
+                                   [t.info for t in program.outputs], pools, [], "aot", request.mod_name, request.options.interface,
+                                   request.options.unpacked, request.options.workspace_alignment, request.options.constant_alignment)

@@ -1,0 +1,61 @@
+"""The options of an ahead-of-time build, checked at once and together."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ....ir.transform import PassContext, register_config_option
+from ....support.errors import ArgumentError
+
+register_config_option("tir.usmp.enable", bool, "plan the workspace over declared pools (planning itself is always done)")
+register_config_option("tir.usmp.algorithm", str, "greedy_by_size, greedy_by_conflicts or hill_climb (default: the best of all)")
+register_config_option("tir.usmp.use_workspace_io", bool, "put inputs and outputs into the workspace pools too")
+register_config_option("tir.usmp.custom_algorithm", str, "a registered function that plans the workspace")
+
+DEFAULT_ALIGNMENT = 16
+
+
+class AotOptions(NamedTuple):
+    """What an ahead-of-time build was asked for."""
+
+    runtime: str
+    interface: str
+    unpacked: bool
+    link_params: bool
+    workspace_alignment: int
+    constant_alignment: int
+    algorithm: str
+
+    @property
+    def is_c_interface(self) -> bool:
+        """Whether the entry takes structures of pointers (else packed arguments)."""
+        return self.interface == "c"
+
+
+def check_options(executor: Any, runtime: Any, target: Any) -> AotOptions:
+    """The options of an Executor("aot") and a Runtime; ArgumentError for what does not go together."""
+    interface = executor.get("interface-api", "packed")
+    unpacked = bool(executor.get("unpacked-api", False))
+    if interface not in ("c", "packed"):
+        raise ArgumentError(f'interface-api is expected to be "c" or "packed", got "{interface}"')
+    _check_pair(runtime.name, interface, unpacked)
+    alignment = _alignment("workspace-byte-alignment", executor.get("workspace-byte-alignment") or target.attrs.get("workspace-byte-alignment"))
+    constants = executor.get("constant-byte-alignment") or target.attrs.get("constants-byte-alignment")
+    algorithm = PassContext.current().get("tir.usmp.algorithm", "hill_climb")
+    return AotOptions(runtime.name, interface, unpacked, bool(executor.get("link-params", True)), alignment,
+                      _alignment("constant-byte-alignment", constants), str(algorithm))
+
+
+def _check_pair(runtime: str, interface: str, unpacked: bool) -> None:
+    if runtime == "crt" and interface == "c" and not unpacked:
+        raise ArgumentError('Either need interface_api == "packed" (got: c) or unpacked-api == true (got: 0) when targeting c runtime: '
+                            'set Executor("aot", {"interface-api": "c", "unpacked-api": True})')
+    if runtime == "cpp" and (interface == "c" or unpacked):
+        raise ArgumentError(f'Need unpacked-api == false (got: {int(unpacked)}) and interface-api == "packed" (got: {interface}) when targeting '
+                            'c++ runtime: leave both options out, or build with Runtime("crt")')
+
+
+def _alignment(what: str, value: Any) -> int:
+    number = int(value) if value else DEFAULT_ALIGNMENT
+    if number < 1 or number & (number - 1):
+        raise ArgumentError(f"{what} is expected to be a power of two, got {number}")
+    return number

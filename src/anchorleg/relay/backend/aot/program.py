@@ -1,0 +1,264 @@
+"""The main function as a list of steps: kernel calls and copies over named memory.
+
+``main`` (fused, typed) → graph nodes → ``Program``.  Results are written where the caller wants them; what lies between is
+planned by lifetimes, and an element-wise kernel writes over an input that nobody reads afterwards.
+"""
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple, Sequence
+
+import numpy as np
+
+from ....ir.op import OpPattern
+from ....ir.visit import post_order
+from ....runtime.dtype import DataType
+from ....support.errors import ArgumentError
+from ....support.names import NameSupply, sanitize
+from ...expr import Call
+from ...function import Function
+from ..graph_executor_codegen import GraphCode
+from ..graph_nodes import Entry, GraphNode, TensorInfo
+from ..graph_plan_memory import alias_roots
+from ..kernels import expression_children
+from ..memory import BufferInfo
+
+INPUT, OUTPUT, CONSTANT, WORKSPACE = "input", "output", "constant", "workspace"
+
+
+class Place(NamedTuple):
+    """Memory: an input, output or constant by number, or the workspace buffer of that number."""
+
+    kind: str
+    index: int
+
+
+class Tensor(NamedTuple):
+    """A tensor at the model's border, or a constant: its name as the model says it, its C name, its type."""
+
+    name: str
+    symbol: str
+    info: TensorInfo
+    data: Any = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the data."""
+        return tensor_bytes(self.info)
+
+
+class KernelCall(NamedTuple):
+    """A call of a kernel; ``scratch`` is the workspace buffer with the kernel's own memory (None: it needs none)."""
+
+    kernel: str
+    args: tuple[Place, ...]
+    scratch: Place | None
+    origin: str
+    in_place: bool = False
+
+
+class Copy(NamedTuple):
+    """A copy of ``size`` bytes."""
+
+    source: Place
+    target: Place
+    size: int
+    origin: str
+
+
+class Program(NamedTuple):
+    """All of ``main``: borders, constants, workspace buffers, steps in order."""
+
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+    constants: list[Tensor]
+    buffers: list[BufferInfo]
+    steps: list[Any]
+
+
+def tensor_bytes(info: TensorInfo) -> int:
+    """Bytes of a tensor's data."""
+    dtype = DataType(info.dtype)
+    bits = 8 if info.dtype == "bool" else dtype.bits
+    return (int(np.prod(info.shape, dtype=np.int64)) * bits * dtype.lanes + 7) // 8
+
+
+def build_program(code: GraphCode, functions: dict[str, Function], scratch_of: Callable[[str], int], output_names: Sequence[str] = (),
+                  in_place: bool = False) -> Program:
+    """A flattened ``main`` as a program.
+
+    ``scratch_of(kernel)`` gives the bytes a kernel needs of its own; ``in_place`` allows kernels to write over a last read input.
+    """
+    return _Lowering(code, functions, scratch_of, output_names, in_place).run()
+
+
+class _Lowering:
+    def __init__(self, code: GraphCode, functions: dict[str, Function], scratch_of: Callable[[str], int], output_names: Sequence[str],
+                 in_place: bool) -> None:
+        self.code, self.functions, self.scratch_of, self.in_place = code, functions, scratch_of, in_place
+        self.roots = alias_roots(code.nodes)
+        self.places: dict[Entry, Place] = {}
+        self.inputs: list[Tensor] = []
+        self.constants: list[Tensor] = []
+        self.sizes: list[tuple[str, int, str]] = []
+        self.life: list[list[int]] = []
+        self.steps: list[Any] = []
+        self.last = self._last_reads()
+        self.outputs = self._outputs(output_names)
+        self.overwritable = {name: overwritable_inputs(f) for name, f in functions.items()} if in_place else {}
+
+    def _root(self, entry: Entry) -> Entry:
+        return self.roots.get(entry, entry)
+
+    def _last_reads(self) -> dict[Entry, int]:
+        last: dict[Entry, int] = {}
+        for n, node in enumerate(self.code.nodes):
+            for i in range(len(node.outputs)):
+                last.setdefault(self._root(Entry(n, i)), n)
+            if not node.is_alias:
+                for entry in node.inputs:
+                    last[self._root(entry)] = n
+        return last
+
+    def _outputs(self, given: Sequence[str]) -> list[Tensor]:
+        heads = self.code.heads
+        names = list(given) or (["output"] if len(heads) == 1 else [f"output{i}" for i in range(len(heads))])
+        if len(names) != len(heads):
+            raise ArgumentError(f"output_tensor_names names {len(names)} results, but the model has {len(heads)}")
+        return _bordered([(name, self.code.nodes[e.node].outputs[e.index]) for name, e in zip(names, heads)], "output")
+
+    def run(self) -> Program:
+        self._declare()
+        self._results()
+        for n, node in enumerate(self.code.nodes):
+            if not node.is_input and not node.is_alias:
+                self._call(n, node)
+        self._copies()
+        buffers = [BufferInfo(name, size, first, last, origin) for (name, size, origin), (first, last) in zip(self.sizes, self.life)]
+        return Program(self.inputs, self.outputs, self.constants, buffers, self.steps)
+
+    def _declare(self) -> None:
+        """Inputs and constants."""
+        found: list[tuple[str, TensorInfo]] = []
+        names = NameSupply()
+        for n, node in enumerate(self.code.nodes):
+            if not node.is_input:
+                continue
+            if node.name in self.code.params:
+                self.places[Entry(n)] = Place(CONSTANT, len(self.constants))
+                symbol = names.fresh(f"{sanitize(node.name)}_constant")
+                self.constants.append(Tensor(node.name, symbol, node.outputs[0], self.code.params[node.name]))
+            else:
+                self.places[Entry(n)] = Place(INPUT, len(found))
+                found.append((node.name, node.outputs[0]))
+        self.inputs = _bordered(found, "input")
+
+    def _results(self) -> None:
+        """A kernel's result that is one of the model's is written to the caller's memory."""
+        for i, head in enumerate(self.code.heads):
+            root = self._root(head)
+            if root not in self.places:
+                self.places[root] = Place(OUTPUT, i)
+
+    def _call(self, n: int, node: GraphNode) -> None:
+        step = len(self.steps)
+        kernel = str(node.func_name)
+        arguments = [self.places[self._root(e)] for e in node.inputs]
+        taken = self._taken(n, node, kernel, arguments)
+        results = [self._result(Entry(n, i), info, node, step, taken) for i, info in enumerate(node.outputs)]
+        scratch = self._scratch(kernel, step)
+        for place in arguments:
+            if place.kind == WORKSPACE:
+                self.life[place.index][1] = max(self.life[place.index][1], step)
+        self.steps.append(KernelCall(kernel, (*arguments, *results), scratch, origin_of(node, self.functions.get(kernel)), taken is not None))
+
+    def _taken(self, n: int, node: GraphNode, kernel: str, arguments: list[Place]) -> Place | None:
+        """The workspace buffer of an input that the kernel may write its result over."""
+        if len(node.outputs) != 1 or Entry(n, 0) in self.places:
+            return None
+        size = tensor_bytes(node.outputs[0])
+        for i in self.overwritable.get(kernel, ()):
+            root, place = self._root(node.inputs[i]), arguments[i]
+            if place.kind == WORKSPACE and self.last[root] == n and self.sizes[place.index][1] == size and arguments.count(place) == 1:
+                return place
+        return None
+
+    def _result(self, entry: Entry, info: TensorInfo, node: GraphNode, step: int, taken: Place | None) -> Place:
+        found = self.places.get(entry)
+        if found is None:
+            found = taken if taken is not None else self._buffer(f"{node.name}_out{entry.index or ''}", tensor_bytes(info), str(node.func_name), step)
+            self.places[entry] = found
+        if found.kind == WORKSPACE:
+            self.life[found.index][1] = max(self.life[found.index][1], step)
+        return found
+
+    def _scratch(self, kernel: str, step: int) -> Place | None:
+        size = self.scratch_of(kernel)
+        return self._buffer(f"{kernel}_scratch", size, kernel, step) if size else None
+
+    def _buffer(self, name: str, size: int, origin: str, step: int) -> Place:
+        self.sizes.append((name, max(1, size), origin))
+        self.life.append([step, step])
+        return Place(WORKSPACE, len(self.sizes) - 1)
+
+    def _copies(self) -> None:
+        """Results that are inputs, constants, or another result as well."""
+        for i, head in enumerate(self.code.heads):
+            source = self.places[self._root(head)]
+            if source != Place(OUTPUT, i):
+                self.steps.append(Copy(source, Place(OUTPUT, i), self.outputs[i].nbytes, self.outputs[i].name))
+
+
+def _bordered(found: Sequence[tuple[str, TensorInfo]], what: str) -> list[Tensor]:
+    """Tensors with C names; two that become one in C are an error."""
+    symbols: dict[str, str] = {}
+    for name, _ in found:
+        symbol = sanitize(name)
+        if symbol in symbols.values():
+            other = next(n for n, s in symbols.items() if s == symbol)
+            raise ArgumentError(f"Sanitized {what} tensor name clash: {other!r} and {name!r} are both {symbol!r} in C; rename one of them")
+        symbols[name] = symbol
+    return [Tensor(name, symbols[name], info) for name, info in found]
+
+
+def overwritable_inputs(func: Function) -> list[int]:
+    """Numbers of the parameters a kernel may write its result over: every operator that depends on them computes an element from
+    the element at the same place."""
+    shapes = {id(p): p.checked_type for p in func.params}
+    depends: dict[int, set[int]] = {id(p): {i} for i, p in enumerate(func.params)}
+    bad: set[int] = set()
+    result = func.body.checked_type
+    for node in post_order(func.body, expression_children):
+        if id(node) in depends:
+            continue
+        used: set[int] = set().union(*(depends.get(id(c), set()) for c in expression_children(node)))
+        depends[id(node)] = used
+        if not _elementwise(node, result):
+            bad |= used
+    same = [i for i, p in enumerate(func.params) if _same_type(shapes[id(p)], result)]
+    return [i for i in same if i not in bad and i in depends[id(func.body)]]
+
+
+def _elementwise(node: Any, result: Any) -> bool:
+    if not isinstance(node, Call):
+        return not expression_children(node)
+    pattern = int(node.op.get_attr("TOpPattern", OpPattern.OPAQUE))
+    return pattern <= OpPattern.BROADCAST and getattr(node.checked_type, "dims", None) == getattr(result, "dims", ())
+
+
+def _same_type(a: Any, b: Any) -> bool:
+    dims = getattr(a, "dims", None)
+    return dims is not None and dims == getattr(b, "dims", ()) and DataType(a.dtype).itemsize == DataType(b.dtype).itemsize
+
+
+def origin_of(node: GraphNode, func: Function | None) -> str:
+    """The names of the model's nodes behind a kernel call."""
+    spans = [node.origin]
+    if func is not None:
+        spans += [n.span for n in post_order(func.body, expression_children) if isinstance(n, Call)]
+    names: dict[str, None] = {}
+    for span in spans:
+        for part in getattr(span, "spans", (span,)):
+            source = getattr(part, "source_name", None)
+            if source is not None and source.name:
+                names.setdefault(source.name)
+    return ", ".join(list(names)[:8]) + (", …" if len(names) > 8 else "")
