@@ -102,7 +102,7 @@ def _builder(target: Target) -> Callable[[IRModule, Target], Module]:
 def build_llvm(mod: IRModule, target: Target) -> Module:
     """Machine code of the module's loop programs for a target of kind ``llvm``."""
     from ..runtime.compiled import CompiledModule, KernelInfo
-    from ..target.build.llvm import compile_text
+    from ..target.build.llvm import compile_text, required_features
     from ..target.codegen.llvm import emit_kernel
     from ..target.cpu import resolve_cpu
 
@@ -112,5 +112,4 @@ def build_llvm(mod: IRModule, target: Target) -> Module:
     cpu = resolve_cpu(target)
     infos = {name: KernelInfo(k.symbol, f"{k.symbol}__fast", k.workspace_bytes, k.workspace_bytes_per_task) for name, k in kernels.items()}
     text = "\n".join(k.ir_text for k in kernels.values())
-    needed = [f[1:] for f in cpu.features if f.startswith("+")]
-    return CompiledModule(objects, infos, cpu.triple, cpu.cpu, needed, {"ll": text, "": text}, entry=next(iter(infos), None))
+    return CompiledModule(objects, infos, cpu.triple, cpu.cpu, required_features(target), {"ll": text, "": text}, entry=next(iter(infos), None))

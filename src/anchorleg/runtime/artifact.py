@@ -8,7 +8,8 @@ other bytes (a linked shared library), as zip allows.
 
     {"format": "anchorleg", "version": 1, "kind": "graph", …, "members": {"graph.json": {"size": 123, "sha256": "…"}}}
 
-A reader checks names, sizes and places when it opens the file, and each member's checksum when it is first used.
+A reader checks names, sizes, places, the manifest and what comes before the archive when it opens the file, and each
+member's checksum when it is first used: a flipped bit anywhere is found before it is run.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import mmap
 import os
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
@@ -62,6 +64,8 @@ def write_artifact(
         raise ArgumentError(f"{MANIFEST} is made by write_artifact; give its content as manifest")
     facts = {name: {"size": _size(data), "sha256": hashlib.sha256(data).hexdigest()} for name, data in members.items()}
     head = {"format": FORMAT, "version": VERSION, **manifest, "members": facts}
+    if prefix:
+        head["prefix"] = {"size": len(prefix), "sha256": hashlib.sha256(prefix).hexdigest()}
     text = json.dumps(head, indent=1, sort_keys=True).encode()
     try:
         atomic_write_with(path, lambda stream: _write_zip(stream, {MANIFEST: text, **members}, prefix))
@@ -141,7 +145,7 @@ def read_artifact(path: "str | os.PathLike[str]") -> tuple[dict, Members]:
     file = Path(path)
     data = _map(file)
     try:
-        places = _places(file, data)
+        places = _places(data)
         manifest = json.loads(bytes(_slice(data, places.pop(MANIFEST))))
         facts = manifest["members"]
         kind, version = manifest.get("format"), manifest.get("version")
@@ -156,7 +160,18 @@ def read_artifact(path: "str | os.PathLike[str]") -> tuple[dict, Members]:
         raise ArtifactError(f"{file} has format version {version!r}, this version of the package reads {VERSION}; export it again")
     if not sums or {name: size for name, (_, size) in places.items()} != sizes:
         raise ArtifactError(f"{file} is damaged: its members are not those its manifest lists; export the model again")
+    if not _prefix_is_whole(manifest, data):
+        raise ArtifactError(f"{file} is damaged: its code was altered; export the model again")
     return manifest, Members(file, data, places, facts)
+
+
+def _prefix_is_whole(manifest: Mapping, data: memoryview) -> bool:
+    """Whether the bytes before the archive, a library that the system would run as it is, are those written."""
+    wanted = manifest.get("prefix")
+    if not isinstance(wanted, Mapping):
+        return not manifest.get("shared")
+    size = wanted.get("size")
+    return isinstance(size, int) and hashlib.sha256(data[:size]).hexdigest() == wanted.get("sha256")
 
 
 def _map(file: Path) -> memoryview:
@@ -200,7 +215,7 @@ class _View(io.RawIOBase):
         return len(block)
 
 
-def _places(file: Path, data: memoryview) -> dict[str, tuple[int, int]]:
+def _places(data: memoryview) -> dict[str, tuple[int, int]]:
     """Name → (start, size) of each member, every number checked."""
     places: dict[str, tuple[int, int]] = {}
     with zipfile.ZipFile(io.BufferedReader(_View(data))) as archive:
@@ -216,6 +231,8 @@ def _places(file: Path, data: memoryview) -> dict[str, tuple[int, int]]:
             if info.file_size != info.compress_size or start + info.file_size > len(data):
                 raise zipfile.BadZipFile(f"member {info.filename!r} reaches beyond the file's end")
             places[info.filename] = (start, info.file_size)
+            if info.filename == MANIFEST and zlib.crc32(_slice(data, places[MANIFEST])) != info.CRC:
+                raise zipfile.BadZipFile("the manifest was altered")
     return places
 
 

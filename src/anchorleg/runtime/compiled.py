@@ -41,6 +41,7 @@ class CompiledModule(Module):
     triple, cpu, features : what the code was made for; ``features`` are those it needs (LLVM's names).
     sources : ``fmt`` → text of the code, or a function giving it, for `get_source` (``ll``, ``asm``).
     library : the code when it is loaded already (a shared library), instead of objects.
+    origin : what messages call it, such as the file it came from.
     """
 
     type_key = "llvm"
@@ -48,7 +49,7 @@ class CompiledModule(Module):
     def __init__(
         self, objects: Sequence[bytes], kernels: Mapping[str, KernelInfo], triple: str = "", cpu: str = "",
         features: Iterable[str] = (), sources: Mapping[str, "str | Callable[[], str]"] | None = None,
-        library: NativeLibrary | None = None, entry: str | None = None,
+        library: NativeLibrary | None = None, entry: str | None = None, origin: str = "the compiled module",
     ) -> None:
         super().__init__()
         self.objects = tuple(objects)
@@ -58,6 +59,7 @@ class CompiledModule(Module):
         self.features = tuple(features)
         self._sources = dict(sources or {})
         self._library = library
+        self._origin = origin
         self._packed: dict[str, PackedFunc] = {}
         self._fast: dict[str, Kernel] | None = None
         self._lock = threading.Lock()
@@ -72,7 +74,7 @@ class CompiledModule(Module):
             with self._lock:
                 if self._library is None:
                     self._library = NativeLibrary.from_objects(
-                        self.objects, self._symbols(), self.triple, self.features, name="compiled"
+                        self.objects, self._symbols(), self.triple, self.features, name=self._origin
                     )
         return self._library
 
@@ -167,7 +169,7 @@ class CompiledModule(Module):
             raise ArtifactError(f"{path}: the manifest does not describe code ({type(err).__name__}: {err})") from err
         if not shared:
             objects = [bytes(members[name]) for name in sorted(members) if name.startswith("code/")]
-            return cls(objects, kernels, triple, cpu, features)
+            return cls(objects, kernels, triple, cpu, features, origin=str(path))
         from .native import check_host
 
         check_host(triple, features, str(path))

@@ -54,4 +54,9 @@ def test_text_forms():
 
 def test_required_features():
     assert "avx512f" in required_features("llvm -mtriple=x86_64-linux-gnu -mcpu=znver4")
-    assert required_features("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64") == ()
+    assert required_features("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64") == ("cx16",)
+    assert {"avx2", "fma", "bmi2"} <= set(required_features("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v3"))
+    assert "avx512f" not in required_features("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v3")
+    assert "avx512fp16" in required_features("llvm -mtriple=x86_64-linux-gnu -mcpu=sapphirerapids")
+    assert {"avx", "sse4.2"} <= set(required_features("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64 -mattr=+avx2"))
+    assert required_features("llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a76 -mattr=+sve") == ("sve",)

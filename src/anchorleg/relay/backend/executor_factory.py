@@ -42,10 +42,10 @@ class GraphExecutorFactoryModule(ExecutorFactoryModule):
 
 def compiled_module(kernels: Mapping[str, CompiledKernel], target: Any) -> CompiledModule:
     """The kernels by name as one module; kernels of several names that share code hold it once."""
+    from ...target.build.llvm import required_features
     from ...target.cpu import resolve_cpu
 
     table = {name: KernelInfo(k.symbol, k.fast_symbol, k.workspace_bytes, k.workspace_bytes_per_task) for name, k in kernels.items()}
     objects = {k.symbol: k.code for k in kernels.values()}
     cpu = resolve_cpu(target)
-    needed = [f[1:] for f in cpu.features if f.startswith("+")]
-    return CompiledModule(list(objects.values()), table, cpu.triple, cpu.cpu, needed)
+    return CompiledModule(list(objects.values()), table, cpu.triple, cpu.cpu, required_features(target))

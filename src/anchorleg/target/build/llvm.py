@@ -14,6 +14,7 @@ from typing import Any, Iterator, Sequence
 from ...support.errors import BuildError
 from ...support.knobs import BUILD_THREADS, DUMP
 from ..cpu import CpuInfo, make_machine, resolve_cpu
+from ..features import code_features
 from ..llvm_setup import start_llvm
 from ..target import Target
 
@@ -47,19 +48,7 @@ def compile_many(texts: Sequence[str], target: Target | str | None = None, threa
 
 def required_features(target: Target | str | None = None) -> tuple[str, ...]:
     """LLVM's names of the processor features that code for ``target`` may use beyond its family's baseline."""
-    cpu = resolve_cpu(target)
-    switched = tuple(f[1:] for f in cpu.features if f.startswith("+"))
-    return switched or _implied_features(cpu)
-
-
-# what our emitter and LLVM use of a named processor, by what the probe of it showed
-def _implied_features(cpu: CpuInfo) -> tuple[str, ...]:
-    if cpu.arch != "x86_64":
-        return ()
-    found = {16: (), 32: ("avx2",), 64: ("avx512f", "avx512vl", "avx512bw", "avx512dq")}.get(cpu.vector_bytes, ())
-    extra = [name for name, there in (("fma", cpu.has_fma), ("avx512vnni", cpu.has_vnni and cpu.vector_bytes == 64), ("f16c", cpu.has_half_conversion))
-             if there]
-    return (*found, *extra)
+    return code_features(resolve_cpu(target))
 
 
 def _with_module(text: str, cpu: CpuInfo, use: Any) -> Any:
