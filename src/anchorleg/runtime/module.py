@@ -248,6 +248,7 @@ def load_module(path: "str | os.PathLike[str]", fmt: str = "") -> Module:
         manifest, members = read_artifact(file)
         return _loader_of(manifest, file)(manifest, members, file)
     if head.startswith(_SHARED_MAGIC):
+        _check_length(file)
         return LibraryModule(NativeLibrary.from_shared(file))
     raise ArtifactError(f"{file} is neither an exported library nor a shared library, or its end is missing")
 
@@ -260,6 +261,19 @@ def _loader_of(manifest: Mapping, file: Path) -> Callable:
         known = ", ".join(sorted(_LOADERS)) or "none"
         raise ArtifactError(f"{file} holds an artifact of kind {kind!r}; this version reads: {known}")
     return _LOADERS[kind]
+
+
+def _check_length(file: Path) -> None:
+    """ArtifactError for a shared library that ends too early, or whose archive does."""
+    from .elf import extent
+
+    data = file.read_bytes()
+    wanted = extent(data)
+    if data[:4] == b"\x7fELF" and (wanted is None or wanted > len(data)):
+        raise ArtifactError(f"{file} is cut short: it has {len(data)} bytes"
+                            + (f" of {wanted}" if wanted else "") + "; export the model again, or copy the file again")
+    if wanted is not None and data[wanted:wanted + 4] == b"PK\x03\x04":
+        raise ArtifactError(f"{file} is cut short: the archive behind its code has no end; export the model again, or copy the file again")
 
 
 def _first_bytes(file: Path) -> bytes:
