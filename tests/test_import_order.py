@@ -26,6 +26,7 @@ ORDER = [
     ["relay.backend"],
     ["relay.build_module"],
     ["relay.executors", "relay.task_extraction", "relay.testing", "relay.frontend.common"],
+    ["micro"],
     ["cli", "__main__", "contrib", "testing", "as_tvm", "transform", "instrument", "error", "nd", "__init__"],
 ]
 RANK = {room: level for level, rooms in enumerate(ORDER) for room in rooms}

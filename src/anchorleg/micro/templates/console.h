@@ -1,0 +1,13 @@
+/* What the test program needs of the machine. */
+#ifndef CONSOLE_H_
+#define CONSOLE_H_
+
+#include <stdint.h>
+
+/* Writes one character. */
+void console_put(char c);
+
+/* Ends the program: 0 for success. */
+void console_exit(int32_t status);
+
+#endif  /* CONSOLE_H_ */
