@@ -241,6 +241,12 @@ class FunctionCompiler:
         self.emit(Opcode.ReshapeTensor, dst, data, shape)
         return dst
 
+    def get_row(self, call: Call) -> int:
+        """vm.get_row"""
+        (data, at), dst = self.registers(call.args), self.new()
+        self.emit(Opcode.GetRow, dst, data, at, call.attrs.mode)
+        return dst
+
     def put_row(self, call: Call) -> int:
         """vm.put_row"""
         sources, dst = self.registers(call.args), self.new()
@@ -335,7 +341,7 @@ _OPERATORS: dict[str, Callable[[FunctionCompiler, Call], Any]] = {
     "memory.alloc_storage": FunctionCompiler.alloc_storage, "memory.alloc_tensor": FunctionCompiler.alloc_tensor,
     "memory.kill": FunctionCompiler.kill, "vm.invoke_tvm_op": FunctionCompiler.invoke, "vm.shape_func": FunctionCompiler.shape_func,
     "vm.invoke_host": FunctionCompiler.invoke_host, "vm.shape_of": FunctionCompiler.shape_of,
-    "vm.reshape_tensor": FunctionCompiler.reshape_tensor, "vm.put_row": FunctionCompiler.put_row,
+    "vm.reshape_tensor": FunctionCompiler.reshape_tensor, "vm.put_row": FunctionCompiler.put_row, "vm.get_row": FunctionCompiler.get_row,
     "device_copy": FunctionCompiler.device_copy,
 }
 

@@ -27,6 +27,8 @@ _LAZY = ("strategy", "op", "op_attrs")
 
 
 def __getattr__(name: str) -> _Any:
+    if name == "const":
+        return _importlib.import_module("..expr", __name__).const
     if name in _LAZY:
         return _importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

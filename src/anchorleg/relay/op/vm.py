@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.attrs import INTS, RAW, Attrs, Field
+from ...ir.attrs import INT, INTS, RAW, Attrs, Field
 from ...ir.expr import Any as AnyDim, RelayExpr
 from ...ir.op import Op, OpPattern
 from ...ir.type import FuncType, TensorType, TupleType, Type
@@ -52,6 +52,16 @@ def _reshape_rel(args: tuple[Type, ...], attrs: ReshapeTensorAttrs, ctx: Any) ->
     return TensorType([d if d >= 0 else AnyDim() for d in (int(v) for v in attrs.newshape)], args[0].dtype)
 
 
+class GetRowAttrs(Attrs, name="relay.attrs.GetRowAttrs"):
+    """Attributes of vm.get_row."""
+
+    mode = Field(INT, 0, "Indices out of range: 0 an error, 1 clipped, 2 wrapped around.")
+
+
+def _get_row_rel(args: tuple[Type, ...], attrs: Any, ctx: Any) -> Type | None:
+    return TensorType(args[0].dims[1:], args[0].dtype) if isinstance(args[0], TensorType) else None
+
+
 def _put_row_rel(args: tuple[Type, ...], attrs: Any, ctx: Any) -> Type | None:
     data, index, row = args
     if not all(isinstance(t, TensorType) for t in args):
@@ -79,6 +89,8 @@ declare("vm.invoke_host", inputs=("op", "ins"), relation=_result_of, level=10, s
         doc="A function whose results' sizes only its evaluation tells, evaluated by the operators' rules.")
 declare("vm.reshape_tensor", inputs=("data", "shape"), attrs=ReshapeTensorAttrs, relation=_reshape_rel, level=10, TNonComputational=True,
         numpy=lambda attrs, args, out_type: args[0].reshape([int(v) for v in args[1]]), doc="The same memory under another shape.")
+declare("vm.get_row", inputs=("data", "index"), attrs=GetRowAttrs, relation=_get_row_rel, level=10, TNonComputational=True,
+        numpy=lambda attrs, args, out_type: args[0][int(args[1])], doc="One slice of the data along its first axis, as a view.")
 declare("vm.put_row", inputs=("data", "index", "row"), relation=_put_row_rel, pattern=OpPattern.OPAQUE, level=10, numpy=_put_row_numpy,
         doc="The data with one slice along its first axis replaced; done in place where nobody else uses the data.")
 
@@ -104,9 +116,14 @@ def reshape_tensor(data: RelayExpr, shape: RelayExpr, newshape: Any) -> Call:
     return Call(Op.get("vm.reshape_tensor"), [data, shape], ReshapeTensorAttrs(newshape=sizes))
 
 
+def get_row(data: RelayExpr, index: RelayExpr, mode: int = 0) -> Call:
+    """``data[index]`` as a view of the same memory."""
+    return Call(Op.get("vm.get_row"), [data, index], GetRowAttrs(mode=mode))
+
+
 def put_row(data: RelayExpr, index: RelayExpr, row: RelayExpr) -> Call:
     """``data`` with ``data[index]`` replaced by ``row``."""
     return Call(Op.get("vm.put_row"), [data, index, row])
 
 
-__all__ = ["ReshapeTensorAttrs", "ShapeFuncAttrs", "VMShapeOfAttrs", "invoke_tvm_op", "put_row", "reshape_tensor", "shape_func", "shape_of"]
+__all__ = ["GetRowAttrs", "ReshapeTensorAttrs", "ShapeFuncAttrs", "VMShapeOfAttrs", "get_row", "invoke_tvm_op", "put_row", "reshape_tensor", "shape_func", "shape_of"]

@@ -14,9 +14,9 @@ _PUBLIC = {
     "DefuseOps": "defuse_ops", "DynamicToStatic": "dynamic_to_static", "EliminateCommonSubexpr": "eliminate_common_subexpr",
     "EtaExpand": "eta_expand", "FastMath": "fast_math", "FoldConstant": "fold_constant", "FoldScaleAxis": "fold_scale_axis",
     "ForwardFoldScaleAxis": "fold_scale_axis", "FuseOps": "fuse_ops", "InferType": "infer_type", "InferTypeLocal": "infer_type",
-    "Inline": "inline", "InlineAll": "inline", "LambdaLift": "lambda_lift", "Legalize": "legalize", "ManifestAlloc": "manifest_alloc", "RemoveUnusedFunctions": "remove_unused_functions",
-    "SimplifyExpr": "simplify_expr", "SimplifyInference": "simplify_inference", "ToANormalForm": "normal_forms",
-    "ToGraphNormalForm": "normal_forms", "WidenAccumulation": "widen_accumulation", "function_pass": "function_passes",
+    "Inline": "inline", "InlineAll": "inline", "LambdaLift": "lambda_lift", "Legalize": "legalize", "ManifestAlloc": "manifest_alloc", "PlanDevices": "plan_devices", "RemoveUnusedFunctions": "remove_unused_functions",
+    "SimplifyExpr": "simplify_expr", "SimplifyInference": "simplify_inference", "ToANormalForm": "normal_forms", "ToBasicBlockNormalForm": "basic_block_normal_form",
+    "ToGraphNormalForm": "normal_forms", "WidenAccumulation": "widen_accumulation", "FunctionPass": "function_passes", "function_pass": "function_passes",
 }
 
 
@@ -24,6 +24,11 @@ def load_all() -> None:
     """Loads every pass, so that all are registered by name."""
     for file in sorted(set(_PUBLIC.values())):
         importlib.import_module(f"{__name__}.{file}")
+
+
+def build_config(opt_level: int = 2, required_pass: Any = None, disabled_pass: Any = None, trace: Any = None) -> PassContext:
+    """A pass context (an older name of it)."""
+    return PassContext(opt_level, required_pass, disabled_pass)
 
 
 def __getattr__(name: str) -> Any:

@@ -387,6 +387,8 @@ class _Manifest:
             new: Call = vm.shape_of(args[0])
         elif name == "vm.put_row" and len(args) == 3 and all(a is p for a, p in zip(call.args, func.params)):
             new = vm.put_row(*args)
+        elif name == "take" and _is_row(call, func):
+            new = vm.get_row(*args, mode={"clip": 1, "wrap": 2}.get(call.attrs.mode, 0))
         elif name == "device_copy":
             new = call.replace(args=(args[0],))
         else:
@@ -419,6 +421,13 @@ class _Manifest:
         scope.bindings.append((var, call))
         return True
 
+
+
+def _is_row(call: Call, func: Function) -> bool:
+    """Whether a take picks one slice along the first axis, which is a view (of data that is large enough to be worth it)."""
+    data, index = (a.checked_type for a in call.args)
+    return (call.attrs.axis == 0 and not index.dims and "int" in index.dtype and len(data.dims) > 1 and not call.attrs.batch_dims
+            and all(a is p for a, p in zip(call.args, func.params)) and len(func.params) == 2 and data.dims[0] != 0)
 
 
 def _has_tensors(ty: Type) -> bool:

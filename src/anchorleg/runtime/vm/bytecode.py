@@ -34,6 +34,7 @@ class Opcode(IntEnum):
     DeviceCopy = 19
     KillRegister = 20
     PutRow = 28  # ours: a slice along the first axis replaced, in place where nobody else uses the data
+    GetRow = 29  # ours: a slice along the first axis, as a view of the same memory
 
 
 class Kind(IntEnum):
@@ -72,7 +73,8 @@ LAYOUT: dict[Opcode, tuple[tuple[str, Kind], ...]] = {
     Opcode.ReshapeTensor: (("dst", Kind.DST), ("tensor", Kind.SRC), ("newshape", Kind.SRC)),
     Opcode.DeviceCopy: (("dst", Kind.DST), ("src", Kind.SRC), ("src_device_index", Kind.INT), ("dst_device_index", Kind.INT)),
     Opcode.KillRegister: (("register", Kind.DST),),
-    Opcode.PutRow: (("dst", Kind.DST), ("data", Kind.SRC), ("index", Kind.SRC), ("row", Kind.SRC)),
+    Opcode.GetRow: (("dst", Kind.DST), ("data", Kind.SRC), ("at", Kind.SRC), ("mode", Kind.INT)),
+    Opcode.PutRow: (("dst", Kind.DST), ("data", Kind.SRC), ("at", Kind.SRC), ("row", Kind.SRC)),
 }
 
 _TEXT_NAMES = {
@@ -82,6 +84,7 @@ _TEXT_NAMES = {
     Opcode.LoadConst: "load_const", Opcode.Goto: "goto", Opcode.GetTag: "get_tag", Opcode.LoadConsti: "load_consti", Opcode.Fatal: "fatal",
     Opcode.AllocStorage: "alloc_storage", Opcode.ShapeOf: "shape_of", Opcode.ReshapeTensor: "reshape_tensor",
     Opcode.DeviceCopy: "device_copy", Opcode.KillRegister: "kill_register", Opcode.PutRow: "put_row",
+    Opcode.GetRow: "get_row",
 }
 
 

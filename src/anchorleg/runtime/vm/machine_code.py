@@ -596,6 +596,28 @@ def put_row(m, r, pc):
     return data
 
 
+def row_of(m, data, at, mode):
+    """A view of one slice along the first axis; mode 0: it must be there (negative counts from the end), 1: clipped, 2: wrapped."""
+    rows = ld(data + 56)
+    if mode == 1:
+        if at < 0:
+            at = 0
+        if at >= rows:
+            at = rows - 1
+    elif mode == 2 and rows:
+        at = at - floor_div(at, rows) * rows
+    elif at < 0:
+        at += rows
+    if at < 0 or at >= rows:
+        return 0
+    owner = ld(data + 24)
+    if owner == 0:
+        owner = data
+    item = ld(data + 48)
+    bytes_ = count_of(data) * item // rows
+    return view_of(m, owner, ld(data + 16) + at * bytes_, ld(data + 32) - 1, ld(data + 40), item, data + 64)
+
+
 def reshaped(m, o, shape):
     """A view of tensor ``o`` with the dimensions in the tensor ``shape``; 0 when they do not fit."""
     rank = ld(shape + 56)
@@ -802,6 +824,12 @@ def run(m):
                 return fail(m, pc, E_RESHAPE, ld(r + 8 * ld(pc + 16)), ld(r + 8 * ld(pc + 24)))
             set_register(m, r + 8 * ld(pc + 8), p)
             pc += 32
+        elif op == 29:
+            p = row_of(m, ld(r + 8 * ld(pc + 16)), scalar_of(ld(r + 8 * ld(pc + 24))), ld(pc + 32))
+            if p == 0:
+                return fail(m, pc, E_ROW, 0, 0)
+            set_register(m, r + 8 * ld(pc + 8), p)
+            pc += 40
         elif op == 28:
             p = put_row(m, r, pc)
             if p == 0:

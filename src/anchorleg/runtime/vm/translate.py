@@ -297,9 +297,13 @@ class Translator:
         self.words += [int(Opcode.KillRegister), n.register]
         return set()
 
+    def get_row(self, i: int, n: Instruction) -> set[int]:
+        self.words += [29, n.dst, n.data, n.at, n.mode]
+        return set()
+
     def put_row(self, i: int, n: Instruction) -> set[int]:
-        words, moved = self.operands(i, [n.data], [n.index, n.row])
-        self.words += [28, n.dst, *words, n.index, n.row]
+        words, moved = self.operands(i, [n.data], [n.at, n.row])
+        self.words += [28, n.dst, *words, n.at, n.row]
         return moved
 
 
@@ -328,6 +332,7 @@ _EMIT = {
     Opcode.LoadConsti: Translator.load_consti, Opcode.Fatal: Translator.fatal, Opcode.AllocStorage: Translator.alloc_storage,
     Opcode.ShapeOf: Translator.shape_of, Opcode.ReshapeTensor: Translator.reshape, Opcode.DeviceCopy: Translator.device_copy,
     Opcode.KillRegister: Translator.kill_register, Opcode.PutRow: Translator.put_row,
+    Opcode.GetRow: Translator.get_row,
 }
 
 __all__ = ["Translator", "dtype_words"]

@@ -1,7 +1,7 @@
 """RNN, GRU and LSTM.
 
-The products with the input are taken for all steps at once; the recurrent part is unrolled, so the number of steps must
-be known.
+The products with the input are taken for all steps at once; the recurrent part is unrolled where the number of steps is
+known (and not large), else it is a loop.
 """
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ import numpy as np
 from .....ir.expr import RelayExpr
 from .....support.errors import ArgumentError, UnsupportedOpError
 from ..context import NodeContext
-from ..make import call, concat, const, expand_dims, reshape, slice_axis, split, squeeze, stack, stack_many, transpose, where
+from ..loops import while_loop
+from ..make import call, cast, concat, const, expand_dims, reshape, slice_axis, split, squeeze, stack, stack_many, transpose, where
 from ..registry import op
 from .activation import elu_of, hard_sigmoid_of, softplus_of
+
+_MOST_UNROLLED = 4096  # steps
 
 Activation = Callable[[RelayExpr], RelayExpr]
 
@@ -232,15 +235,18 @@ def _recurrent(n: NodeContext, make: type[Cell]) -> list[RelayExpr]:
     batch_first = bool(n.attr("layout", 0))
     x = transpose(x, [1, 0, 2]) if batch_first else x
     steps, batch, inputs = n.dims(x)
-    if not isinstance(steps, int) or not isinstance(inputs, int):
-        raise UnsupportedOpError("the number of steps must be known: give the sizes of the model's inputs with shape={name: (…)}")
+    if not isinstance(inputs, int):
+        raise UnsupportedOpError("the number of inputs of a step must be known: give the sizes of the model's inputs with shape={name: (…)}")
     cell = make(n, n.attr("hidden_size", None) or n.static_dims(n.need(2), "the recurrent weight")[-1])
     lengths = _lengths(n, steps)
     outputs, last = [], []
     for i, d in enumerate(_directions(n, cell, count)):
         states = [_initial(n, x, 5 + s, i, batch, cell, batch_first) for s in range(cell.states)]
-        ys, finals = _unroll(n, x, lengths, states, cell, d)
-        y = stack_many(ys)
+        if isinstance(steps, int) and steps <= _MOST_UNROLLED:
+            ys, finals = _unroll(n, x, lengths, states, cell, d)
+            y = stack_many(ys)
+        else:
+            y, finals = _looped(n, x, lengths, states, cell, d)
         outputs.append(call("reverse_sequence", y, lengths, seq_axis=0, batch_axis=1) if lengths is not None and d.backward else y)
         last.append(finals)
     axis = 2 if batch_first else 1
@@ -248,14 +254,57 @@ def _recurrent(n: NodeContext, make: type[Cell]) -> list[RelayExpr]:
     return [whole, *(stack([f[s] for f in last], 1 if batch_first else 0) for s in range(cell.states))]
 
 
+def _looped(n: NodeContext, x: RelayExpr, lengths: RelayExpr | None, states: list[RelayExpr], cell: Cell,
+            d: Direction) -> tuple[RelayExpr, list[RelayExpr]]:
+    """(outputs of all steps, the last states) of one direction, by a loop over the steps of x (steps, batch, inputs)."""
+    if lengths is not None and d.backward:
+        x = call("reverse_sequence", x, lengths, seq_axis=0, batch_axis=1)
+    _, batch, inputs = n.dims(x)
+    width = cell.gates * cell.hidden
+    rows = reshape(x, [-1, inputs]) if isinstance(batch, int) else x
+    products, bias = call("nn.dense", rows, d.w, units=width, out_dtype=""), cell.input_bias(d)
+    products = products if bias is None else call("add", products, bias)
+    products = n.settled(reshape(products, [-1, batch, width]) if isinstance(batch, int) else products)[0]
+    steps = n.settled(call("take", call("shape_of", x, dtype="int64"), const(0, "int64"), axis=0, batch_dims=0, mode="fast"))[0]
+    backward = lengths is None and d.backward
+    room = call("zeros_like", slice_axis(products, 2, 0, cell.hidden))
+    count = len(states)
+
+    def going(vs: list[Any]) -> RelayExpr:
+        return call("greater_equal", vs[0], const(0, "int64")) if backward else call("less", vs[0], steps)
+
+    def turn(vs: list[Any]) -> list[RelayExpr]:
+        t, old, ys = vs[0], vs[1:1 + count], vs[-1]
+        row = call("take", products, t, axis=0, batch_dims=0, mode="fast")
+        new = n.settled(*cell.step(row, old, d))
+        out = new[0]
+        if lengths is not None:
+            alive = expand_dims(call("less", cast(t, n.dtype(lengths), "int64"), lengths), 1)
+            out = where(alive, new[0], n.like(0, new[0]))
+            new = [where(alive, a, b) for a, b in zip(new, old)]
+        following = call("subtract" if backward else "add", t, const(1, "int64"))
+        return [following, *new, call("vm.put_row", ys, t, out)]
+
+    first = call("subtract", steps, const(1, "int64")) if backward else const(0, "int64")
+    names = ["t", *("h", "c")[:count], "ys"]
+    _, *finals, ys = while_loop(n, going, turn, [first, *states, room], names)
+    return ys, finals
+
+
 def _initial(n: NodeContext, x: RelayExpr, index: int, direction: int, batch: Any, cell: Cell, batch_first: bool) -> RelayExpr:
     given = n.input(index)
     if given is None:
         if not isinstance(batch, int):
-            raise UnsupportedOpError("the batch size must be known where no initial state is given")
+            return _zeros(n, x, cell)
         return const(np.zeros((batch, cell.hidden)), n.dtype(x))
     axis = 1 if batch_first else 0
     return squeeze(slice_axis(given, axis, direction, direction + 1), [axis])
+
+
+def _zeros(n: NodeContext, x: RelayExpr, cell: Cell) -> RelayExpr:
+    """A state of zeros for a batch whose size is not known; x is (steps, batch, inputs)."""
+    size = slice_axis(call("shape_of", x, dtype="int64"), 0, 1, 2)
+    return call("dyn.zeros", concat([size, const([cell.hidden], "int64")], 0), dtype=n.dtype(x))
 
 
 op("RNN")(lambda n: _recurrent(n, _Rnn))
