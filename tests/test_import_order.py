@@ -25,7 +25,7 @@ ORDER = [
     ["relay"],
     ["relay.backend"],
     ["relay.build_module"],
-    ["relay.executors", "relay.task_extraction", "relay.testing", "relay.frontend.common"],
+    ["relay.executors", "relay.vm", "relay.task_extraction", "relay.testing", "relay.frontend.common"],
     ["micro"],
     ["cli", "__main__", "contrib", "testing", "as_tvm", "transform", "instrument", "error", "nd", "__init__"],
 ]

@@ -181,9 +181,9 @@ def _link_llvm(text: str, entry: str, kernels: dict[str, CompiledKernel], reques
 def build_for_executor(mod: IRModule, target: Any, executor: Any, mod_name: str, progress: Progress | None, folded: Sequence[str],
                        runtime: Any = None, workspace_memory_pools: Any = None, constant_memory_pools: Any = None) -> AOTExecutorFactoryModule:
     """What ``relay.build`` calls for ``Executor("aot")`` with an optimised module."""
-    from ...build_module import fuse
+    from ...transform.pipelines import FUSE, pipeline
     from ..runtime import Runtime
 
     request = Request(target, executor, runtime or Runtime("cpp"), mod_name, workspace_memory_pools, constant_memory_pools, progress)
-    with collector_paused():
-        return build_aot(fuse(mod, target), request, folded)
+    with collector_paused(), target:
+        return build_aot(pipeline(FUSE)(mod), request, folded)
