@@ -25,20 +25,40 @@ from .common import carry_type, descends, is_primitive, map_functions
 _ATOMS = (Var, GlobalVar, Op, Constructor)
 
 
-class _Scope:
-    """A sequence of bindings being built, nested in another."""
+class Scope:
+    """A sequence of bindings being built, nested in another; scopes that end with it may stand among its bindings.
 
-    __slots__ = ("parent", "depth", "bindings")
+    ``jump`` leads to a scope further out, so that the way to any ancestor takes a number of steps logarithmic in its depth.
+    """
 
-    def __init__(self, parent: _Scope | None) -> None:
+    __slots__ = ("parent", "depth", "jump", "bindings")
+
+    def __init__(self, parent: Scope | None) -> None:
         self.parent, self.depth = parent, 0 if parent is None else parent.depth + 1
-        self.bindings: list[tuple[Var, RelayExpr]] = []
+        self.jump: Scope = self
+        if parent is not None:
+            far = parent.jump
+            even = parent.depth - far.depth == far.depth - far.jump.depth
+            self.jump = far.jump if even else parent
+        self.bindings: list[tuple[Var, RelayExpr] | Scope] = []
 
     def wrap(self, result: RelayExpr) -> RelayExpr:
         """The bindings around ``result``."""
-        for var, value in reversed(self.bindings):
-            result = _with_type(Let(var, value, result), result._checked_type)
+        stack: list[tuple[Var, RelayExpr] | Scope] = [self]
+        while stack:
+            each = stack.pop()
+            if isinstance(each, Scope):
+                stack.extend(each.bindings)
+            else:
+                result = _with_type(Let(each[0], each[1], result), result._checked_type)
         return result
+
+    def upto(self, depth: int) -> Scope:
+        """The scope around this one at that depth."""
+        at = self
+        while at.depth > depth:
+            at = at.jump if at.jump.depth >= depth else at.parent  # type: ignore[assignment]
+        return at
 
 
 def _with_type(node: Any, ty: Any) -> Any:
@@ -46,42 +66,52 @@ def _with_type(node: Any, ty: Any) -> Any:
     return node
 
 
-def _common(a: _Scope, b: _Scope) -> _Scope:
+def _common(a: Scope, b: Scope) -> Scope:
+    """The innermost scope that holds both."""
+    a, b = a.upto(b.depth), b.upto(a.depth)
     while a is not b:
-        if a.depth < b.depth:
-            a, b = b, a
-        a = a.parent  # type: ignore[assignment]
+        if a.jump is not b.jump:
+            a, b = a.jump, b.jump
+        else:
+            a, b = a.parent, b.parent  # type: ignore[assignment]
     return a
 
 
-class _ScopeFinder:
+class ScopeFinder:
     """The scope in which each expression must be computed: the innermost that holds all its uses."""
 
     def __init__(self, root: RelayExpr) -> None:
-        self.scope_of: dict[int, _Scope] = {}
-        self.body_scope: dict[tuple[int, int], _Scope] = {}
-        self._root_scope = _Scope(None)
+        self.scope_of: dict[int, Scope] = {}
+        self.body_scope: dict[tuple[int, int], Scope] = {}
+        self.root_scope = Scope(None)
+        self.spread: set[int] = set()  # expressions used in other scopes than their own
         order = _topological(root)
-        self.scope_of[id(root)] = self._root_scope
+        self.scope_of[id(root)] = self.root_scope
         for node in order:
-            for position, child in enumerate(_parts(node)):
-                self._meet(child, self._scope_for(node, position))
+            for position, child in enumerate(parts_of(node)):
+                self._meet(child, self.scope_for(node, position))
 
-    def _scope_for(self, node: Any, position: int) -> _Scope:
+    def scope_for(self, node: Any, position: int) -> Scope:
+        """The scope in which a part of ``node`` is computed."""
         here = self.scope_of[id(node)]
         if not _opens_scope(node, position):
             return here
         key = (id(node), position)
         if key not in self.body_scope:
-            self.body_scope[key] = _Scope(here)
+            self.body_scope[key] = Scope(here)
         return self.body_scope[key]
 
-    def _meet(self, child: Any, scope: _Scope) -> None:
+    def _meet(self, child: Any, scope: Scope) -> None:
         old = self.scope_of.get(id(child))
-        self.scope_of[id(child)] = scope if old is None else _common(old, scope)
+        if old is scope:
+            return
+        if old is not None:
+            self.spread.add(id(child))
+            scope = _common(old, scope)
+        self.scope_of[id(child)] = scope
 
 
-def _parts(node: Any) -> list[Any]:
+def parts_of(node: Any) -> list[Any]:
     """The expressions inside ``node``, scopes opened by it included."""
     if isinstance(node, Function):
         return [] if is_primitive(node) else [node.body]
@@ -118,20 +148,20 @@ def _topological(root: RelayExpr) -> list[RelayExpr]:
             continue
         seen.add(id(node))
         stack.append((node, True))
-        stack.extend((c, False) for c in _parts(node) if id(c) not in seen)
+        stack.extend((c, False) for c in parts_of(node) if id(c) not in seen)
     return order[::-1]
 
 
 class _Namer(Walker):
     """Rebuilds a program with every computed value bound to a variable in its scope."""
 
-    def __init__(self, finder: _ScopeFinder) -> None:
+    def __init__(self, finder: ScopeFinder) -> None:
         super().__init__()
         self.finder, self.count = finder, 0
 
     def name(self, old: RelayExpr, value: RelayExpr) -> RelayExpr:
         """A variable bound to ``value`` in the scope where ``old`` belongs."""
-        var = _with_type(Var(f"x_{self.count}"), old._checked_type)
+        var = _with_type(Var(f"x_{self.count}", old._checked_type), old._checked_type)
         self.count += 1
         value._checked_type = old._checked_type  # type: ignore[attr-defined]
         self.finder.scope_of[id(old)].bindings.append((var, value))
@@ -139,14 +169,14 @@ class _Namer(Walker):
 
     def closed(self, node: Any, position: int, result: RelayExpr) -> RelayExpr:
         """The scope opened by ``node`` at ``position`` with its result."""
-        return self.finder._scope_for(node, position).wrap(result)
+        return self.finder.scope_for(node, position).wrap(result)
 
     def visit_default(self, node: Any) -> Any:
         if isinstance(node, _ATOMS):
             return node
         if not descends(node):
             return self.name(node, node.replace()) if is_primitive(node) else node
-        parts = _parts(node)
+        parts = parts_of(node)
         results = yield parts
         table = {id(p): r for p, r in zip(parts, results)}
         return self.name(node, _copy(node, node.map_children(lambda c: table.get(id(c), c))))
@@ -191,10 +221,8 @@ class _Namer(Walker):
         else:
             value = yield node.value
             scope.bindings.append((node.var, value))
-        inner = self.finder._scope_for(node, 1)
         result = yield node.body
-        scope.bindings.extend(inner.bindings)
-        inner.bindings = scope.bindings
+        scope.bindings.append(self.finder.scope_for(node, 1))
         return result
 
 
@@ -206,9 +234,9 @@ def to_a_normal_form(expr: RelayExpr) -> RelayExpr:
     """An expression (a function's body is normalised inside it) in A-normal form."""
     if isinstance(expr, Function):
         return expr if is_primitive(expr) else _with_type(expr.replace(body=to_a_normal_form(expr.body)), expr._checked_type)
-    finder = _ScopeFinder(expr)
+    finder = ScopeFinder(expr)
     result = _Namer(finder).visit(expr)
-    return finder._root_scope.wrap(result)
+    return finder.root_scope.wrap(result)
 
 
 class _Grapher(Walker):

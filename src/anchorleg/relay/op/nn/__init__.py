@@ -7,7 +7,7 @@ from .conv import contrib_conv2d_nchwc, contrib_depthwise_conv2d_nchwc, conv1d, 
 from .conv_transpose import conv1d_transpose, conv2d_transpose, conv3d_transpose
 from .deformable import deformable_conv2d
 from .dense import batch_matmul, contrib_dense_pack, dense, matmul
-from . import legalize as _legalize  # noqa: F401  (registers the rules)
+from . import convert_layout as _convert_layout, legalize as _legalize  # noqa: F401  (register the rules)
 from .loss import cross_entropy, cross_entropy_with_logits, nll_loss
 from .misc import correlation, dropout, dropout_raw, fifo_buffer
 from .norm import batch_norm, group_norm, instance_norm, l2_normalize, layer_norm, lrn

@@ -93,11 +93,10 @@ class Mover:
         """The value in the layout that is wanted; ``broadcasts`` as in :class:`Plan`."""
         if want is None:
             return self.restore(value)
-        if value.place is not None and value.place.moved:
-            if primal(value.place.new) != primal(want.new) and sorted(primal(value.place.new)) != sorted(primal(want.new)):
-                return self._from_program(self.restore(value), value.dims, want, broadcasts)
+        if value.place is not None and value.place.moved and primal(value.place.old) == primal(want.old):
             return self.transform(value.expr, value.place.new, want.new)
-        return self._from_program(value.expr, value.dims, want, broadcasts)
+        # The reader calls the axes by other letters than the writer did: only the program's layout is common ground.
+        return self._from_program(self.restore(value), value.dims, want, broadcasts)
 
     def _from_program(self, expr: RelayExpr, dims: Sequence[Any], want: Place, broadcasts: bool) -> RelayExpr:
         if not want.moved:

@@ -1,7 +1,7 @@
 """The rewriting that carries layouts through a function."""
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Iterable, Sequence
 
 from ....ir.expr import RelayExpr
 from ....ir.op import Op
@@ -20,8 +20,8 @@ Placed = Any  # Value, or a list of them for a tuple
 class LayoutRewriter(Walker):
     """Rewrites one function; ``alter(old_call, args)`` may give a call of another operator or with other layouts.
 
-    Where the altered call takes just the arguments it was offered, layouts are negotiated and carried on; otherwise it
-    stands as it is, in the program's layouts.
+    Layouts are negotiated for the altered call's arguments: those it was offered are taken in whatever layout they are
+    in, others are in the layouts of the program.  What is no call of an operator stands as it is.
     """
 
     def __init__(self, alter: Alter) -> None:
@@ -38,7 +38,7 @@ class LayoutRewriter(Walker):
             return self.mover.restore(placed)
         if placed.whole is not None and not any(v.place is not None and v.place.moved for v in placed):
             return placed.whole
-        return Tuple([self.mover.restore(v) for v in placed])
+        return placed.restored(self.mover)
 
     def visit_Call(self, call: Call) -> Any:
         args = yield list(call.args)
@@ -52,20 +52,31 @@ class LayoutRewriter(Walker):
     def _operator(self, call: Call, args: list[Placed]) -> Placed:
         offered = [self.plain(a) for a in args]
         altered = self.alter(call, offered)
-        attrs, op = call.attrs, call.op
-        if altered is not None:
-            same = isinstance(altered, Call) and len(altered.args) == len(offered) and all(a is b for a, b in zip(altered.args, offered))
-            if not same:
-                return _unplaced(altered, call)
-            attrs, op = altered.attrs, altered.op
-        values = [v for a in args for v in (a if isinstance(a, list) else [a])]
-        rule = rule_for(op, attrs)
-        plan = rule(Request(op, call.attrs, attrs, values, _out_dims(call))) if rule is not None else None
+        if altered is None:
+            altered = call.replace(args=tuple(offered))
+        if not isinstance(altered, Call) or not isinstance(altered.op, Op):
+            return _unplaced(altered, call)
+        placed = self._arguments(call, altered, offered, args)
+        values = [v for a in placed for v in (a if isinstance(a, list) else [a])]
+        rule = rule_for(altered.op, altered.attrs)
+        plan = rule(Request(altered.op, call.attrs, altered.attrs, values, _out_dims(call))) if rule is not None else None
         if plan is None:
-            return _unplaced(call.replace(op=op, args=tuple(offered), attrs=attrs), call)
-        return self._planned(call, op, args, plan)
+            return _unplaced(altered, call)
+        return self._planned(call, altered, placed, plan)
 
-    def _planned(self, call: Call, op: Op, args: list[Placed], plan: Plan) -> Placed:
+    @staticmethod
+    def _arguments(call: Call, altered: Call, offered: list[RelayExpr], args: list[Placed]) -> list[Placed]:
+        """What is known of the altered call's arguments; of a new one, that it is shaped as the one in its place was."""
+        known = {id(e): a for e, a in zip(offered, args)}
+        found: list[Placed] = []
+        for i, new in enumerate(altered.args):
+            if id(new) in known:
+                found.append(known[id(new)])
+            else:
+                found.append(_unplaced(new, call.args[i]) if i < len(call.args) else Value(new, None, ()))
+        return found
+
+    def _planned(self, call: Call, altered: Call, args: list[Placed], plan: Plan) -> Placed:
         wants = iter(plan.inputs)
         moved: list[RelayExpr] = []
         for arg in args:
@@ -73,13 +84,12 @@ class LayoutRewriter(Walker):
                 moved.append(Tuple([self.mover.move(v, next(wants), plan.broadcasts) for v in arg]))
             else:
                 moved.append(self.mover.move(arg, next(wants), plan.broadcasts))
-        new = Call(op, moved, plan.attrs, call.type_args, call.span)
-        return _placed(new, call, plan.outputs)
+        return _placed(altered.replace(args=tuple(moved), attrs=plan.attrs, span=altered.span or call.span), call, plan.outputs)
 
     def visit_Tuple(self, tup: Tuple) -> Any:
         fields = yield list(tup.fields)
         if all(isinstance(f, Value) for f in fields):
-            return _Fields(fields)
+            return _Fields(fields, tup if all(f.expr is old for f, old in zip(fields, tup.fields)) else None)
         return _unplaced(tup.replace(fields=tuple(map(self.plain, fields))), tup)
 
     def visit_TupleGetItem(self, get: TupleGetItem) -> Any:
@@ -107,7 +117,16 @@ class LayoutRewriter(Walker):
 class _Fields(list):
     """The fields of a tuple value; ``whole`` is the expression they are the fields of, when there is one."""
 
-    whole: RelayExpr | None = None
+    def __init__(self, fields: Iterable[Value], whole: RelayExpr | None = None) -> None:
+        super().__init__(fields)
+        self.whole = whole
+        self._restored: RelayExpr | None = None
+
+    def restored(self, mover: Mover) -> RelayExpr:
+        """One tuple of the fields in the program's layouts, however often it is asked for."""
+        if self._restored is None:
+            self._restored = Tuple([mover.restore(v) for v in self])
+        return self._restored
 
 
 def _tensor_arguments(call: Call) -> bool:
@@ -123,9 +142,7 @@ def _out_dims(call: Call) -> tuple[Any, ...]:
 def _placed(new: RelayExpr, old: RelayExpr, places: Sequence[Place | None]) -> Placed:
     ty = old._checked_type
     if isinstance(ty, TupleType):
-        fields = _Fields(Value(TupleGetItem(new, i), p, f.dims) for i, (f, p) in enumerate(zip(ty.fields, places)))
-        fields.whole = new
-        return fields
+        return _Fields((Value(TupleGetItem(new, i), p, f.dims) for i, (f, p) in enumerate(zip(ty.fields, places))), new)
     return Value(new, places[0], ty.dims if isinstance(ty, TensorType) else ())
 
 

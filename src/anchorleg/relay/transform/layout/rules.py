@@ -35,7 +35,15 @@ def convolution(r: Request) -> Plan:
     data = _place(old.data_layout, new.data_layout)
     kernel = _place(old.kernel_layout, new.kernel_layout)
     out = _place(old.out_layout or old.data_layout, new.out_layout or new.data_layout)
+    if r.op.name == "nn.deformable_conv2d":  # its second argument, the offsets, is laid out as the data
+        return Plan([data, data, kernel], [out], new)
     return Plan([data, kernel, *([None] * (len(r.values) - 2))], [out], new)
+
+
+def winograd(r: Request) -> Plan:
+    """A convolution whose weight is transformed, and packed, already."""
+    plan = convolution(r)
+    return plan._replace(inputs=[plan.inputs[0], None])
 
 
 def _first_moved(values: Sequence[Value]) -> Place | None:
@@ -46,7 +54,7 @@ def _first_moved(values: Sequence[Value]) -> Place | None:
 def elementwise(r: Request) -> Plan | None:
     """Any layout will do, as long as all arguments share it; what is broadcast follows."""
     lead = _first_moved(r.values)
-    if lead is None or len(r.out_dims) != len(primal(lead.old)):
+    if lead is None or _many_blocks(lead.new) or len(r.out_dims) != len(primal(lead.old)):
         return None
     if any(not _can_follow(v, lead) for v in r.values) or not divisible(r.out_dims, lead.old, lead.new):
         return None
@@ -68,16 +76,35 @@ def _can_follow(value: Value, lead: Place) -> bool:
 
 
 def layout_attribute(r: Request) -> Plan | None:
-    """Pools and resizes: the operator has a ``layout`` attribute of its own; blocks of C are fine."""
-    (value,) = r.values
-    place = value.place
-    old = r.attrs.layout
-    if place is None or place.old != old or primal(place.new) != primal(old) or blocked_axis(place.new)[0] not in ("", "C"):
+    """Pools and resizes, which have a ``layout`` attribute: the layout that alteration asks for, else the one the data is in."""
+    place, old = r.values[0].place, r.old_attrs.layout
+    if r.attrs.layout != old:
+        place = Place(old, r.attrs.layout)
+    elif place is None or not place.moved or place.old != old:
+        return None
+    axis, _ = blocked_axis(place.new)
+    if axis not in _BLOCKS_TAKEN.get(r.op.name, ("", "C")) or not axis and any(c.islower() for c in place.new):
         return None
     changes = {"layout": place.new}
     if getattr(r.attrs, "out_layout", ""):
+        changes["out_layout"] = place.new
+    return Plan([place, *([None] * (len(r.values) - 1))], [place], r.attrs.replace(**changes))
+
+
+def one_axis(r: Request) -> Plan | None:
+    """Operators that work along their ``axis`` (their further arguments are vectors along it), where that is not blocked."""
+    place = r.values[0].place
+    if place is None or not place.moved or not isinstance(getattr(r.attrs, "axis", None), int):
         return None
-    return Plan([place], [place], r.attrs.replace(**changes))
+    if primal(place.old)[r.attrs.axis % len(primal(place.old))] == blocked_axis(place.new)[0] or _many_blocks(place.new):
+        return None
+    attrs = r.attrs.replace(axis=new_axis(place, r.attrs.axis))
+    count = 3 if r.op.name == "nn.batch_norm" else 1
+    return Plan([place, *([None] * (len(r.values) - 1))], [place, *([None] * (count - 1))], attrs)
+
+
+def _many_blocks(layout: str) -> bool:
+    return sum(c.islower() for c in layout) > 1
 
 
 def reduction(r: Request) -> Plan | None:
@@ -88,7 +115,9 @@ def reduction(r: Request) -> Plan | None:
         return None
     letters, rank = primal(place.old), len(value.dims)
     axes = _reduced_axes(r.attrs, rank)
-    if blocked_axis(place.new)[0] in {letters[a] for a in axes} or not axes:
+    if blocked_axis(place.new)[0] in {letters[a] for a in axes} or not axes or _many_blocks(place.new):
+        return None
+    if r.op.name.startswith("arg") and len(axes) > 1:  # the result counts through the axes in their order
         return None
     attrs = r.attrs.replace(axis=[new_axis(place, a) for a in axes], exclude=False)
     if r.attrs.keepdims:
@@ -112,7 +141,7 @@ def _drop(layout: str, letters: set[str]) -> str:
 def concatenation(r: Request) -> Plan | None:
     """All parts in one layout; parts joined along the blocked axis must fill their blocks."""
     lead = _first_moved(r.values)
-    if lead is None or any(len(v.dims) != len(primal(lead.old)) or not divisible(v.dims, lead.old, lead.new) for v in r.values):
+    if lead is None or _many_blocks(lead.new) or any(len(v.dims) != len(primal(lead.old)) or not divisible(v.dims, lead.old, lead.new) for v in r.values):
         return None
     return Plan([lead] * len(r.values), [lead], r.attrs.replace(axis=new_axis(lead, r.attrs.axis)))
 
@@ -124,6 +153,8 @@ def padding(r: Request) -> Plan | None:
     if place is None or not place.moved:
         return None
     letters = primal(place.old)
+    if _many_blocks(place.new) or getattr(r.attrs, "pad_mode", "constant") != "constant":
+        return None
     widths = dict(zip(letters, r.attrs.pad_width))
     if tuple(widths.get(blocked_axis(place.new)[0], (0, 0))) != (0, 0):
         return None
@@ -132,7 +163,7 @@ def padding(r: Request) -> Plan | None:
 
 
 def slicing(r: Request) -> Plan | None:
-    """Slices with explicit axes; along the blocked axis only whole blocks (step 1, bounds on block edges)."""
+    """Slices; along the blocked axis only whole blocks (step 1, bounds on block edges)."""
     value, attrs = r.values[0], r.attrs
     place = value.place
     if place is None or not place.moved or len(r.values) != 1 or attrs.begin is None or attrs.end is None:
@@ -140,9 +171,14 @@ def slicing(r: Request) -> Plan | None:
     letters = primal(place.old)
     axes = list(attrs.axes) if attrs.axes is not None else list(range(len(attrs.begin)))
     begin, end, strides = list(attrs.begin), list(attrs.end), list(attrs.strides or [1] * len(axes))
-    if attrs.slice_mode != "end" or len(begin) != len(axes) or len(end) != len(axes):
+    if len(begin) != len(axes) or len(end) != len(axes) or len(value.dims) != len(letters) or _many_blocks(place.new):
+        return None
+    if any(not isinstance(value.dims[a % len(letters)], int) for a in axes):
         return None
     strides += [1] * (len(axes) - len(strides))
+    if attrs.slice_mode == "size":
+        begin, end = _bounds(begin, end, [value.dims[a % len(letters)] for a in axes])
+        strides = [1] * len(axes)
     blocked, factor = blocked_axis(place.new)
     for i, a in enumerate(axes):
         if letters[a % len(letters)] != blocked:
@@ -152,8 +188,14 @@ def slicing(r: Request) -> Plan | None:
         if strides[i] != 1 or lo % factor or hi % factor:
             return None
         begin[i], end[i] = lo // factor, hi // factor
-    new = attrs.replace(begin=begin, end=end, strides=strides, axes=[new_axis(place, a) for a in axes])
+    new = attrs.replace(begin=begin, end=end, strides=strides, axes=[new_axis(place, a) for a in axes], slice_mode="end")
     return Plan([place], [place], new)
+
+
+def _bounds(begin: Sequence[int], sizes: Sequence[int], dims: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Begins and ends of a slice given by sizes, of which a negative one means: to the end."""
+    starts = [b + d if b < 0 else b for b, d in zip(begin, dims)]
+    return starts, [d if n < 0 else b + n for b, n, d in zip(starts, sizes, dims)]
 
 
 def _clamped(bound: int, size: int) -> int:
@@ -164,7 +206,7 @@ def splitting(r: Request) -> Plan | None:
     """Splits along any axis; along the blocked one only at block edges."""
     value = r.values[0]
     place = value.place
-    if place is None or not place.moved:
+    if place is None or not place.moved or _many_blocks(place.new):
         return None
     letters = primal(place.old)
     letter = letters[r.attrs.axis % len(letters)]
@@ -191,16 +233,22 @@ def packed_dense(r: Request) -> Plan:
 
 
 _CONVOLUTIONS = ("nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose",
-                 "nn.contrib_conv2d_NCHWc", "nn.contrib_depthwise_conv2d_NCHWc", "nn.contrib_conv2d_winograd_without_weight_transform",
+                 "nn.contrib_conv2d_NCHWc", "nn.contrib_depthwise_conv2d_NCHWc",
                  "nn.deformable_conv2d")
-_LAYOUT_ATTRIBUTE = ("nn.max_pool2d", "nn.avg_pool2d", "nn.global_max_pool2d", "nn.global_avg_pool2d", "nn.adaptive_avg_pool2d",
-                     "nn.adaptive_max_pool2d", "nn.upsampling")
+_POOLS = tuple(f"nn.{kind}_pool{n}d" for kind in ("max", "avg", "adaptive_max", "adaptive_avg") for n in (1, 2, 3))
+_UNBLOCKED = ("image.resize1d", "image.resize2d", "image.resize3d", "nn.upsampling3d", "nn.depth_to_space", "nn.space_to_depth",
+              "vision.roi_align", "vision.roi_pool")
+_LAYOUT_ATTRIBUTE = (*_POOLS, "nn.global_max_pool2d", "nn.global_avg_pool2d", "nn.upsampling", *_UNBLOCKED)
+_BLOCKS_TAKEN = dict.fromkeys(_UNBLOCKED, ("",))
+_ONE_AXIS = ("nn.softmax", "nn.log_softmax", "nn.fast_softmax", "nn.bias_add", "nn.batch_norm", "nn.prelu", "nn.lrn", "nn.layer_norm")
 _REDUCTIONS = ("sum", "mean", "max", "min", "prod", "all", "any", "argmax", "argmin")
 
 RULES: dict[str, Rule] = {
     **dict.fromkeys(_CONVOLUTIONS, convolution),
+    "nn.contrib_conv2d_winograd_without_weight_transform": winograd,
     **dict.fromkeys(_LAYOUT_ATTRIBUTE, layout_attribute),
     **dict.fromkeys(_REDUCTIONS, reduction),
+    **dict.fromkeys(_ONE_AXIS, one_axis),
     "concatenate": concatenation,
     "nn.pad": padding,
     "strided_slice": slicing,
