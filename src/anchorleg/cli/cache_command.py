@@ -5,6 +5,7 @@ import click
 
 from ..support import knobs
 from ..support.cache import Cache
+from .progress import byte_size
 
 
 @click.group("cache")
@@ -21,7 +22,7 @@ def info() -> None:
     """Where the cache is and what it holds."""
     found = _cache().info()
     state = "on" if knobs.CACHE.get() else "off (ANCHORLEG_CACHE=0)"
-    click.echo(f"{found.path}: {found.entries} kernels, {found.bytes / 1e6:.1f} MB of at most {found.bound / 1e6:.0f} MB; the cache is {state}")
+    click.echo(f"{found.path}: {found.entries} kernels, {byte_size(found.bytes)} of at most {byte_size(found.bound)}; the cache is {state}")
 
 
 @command.command("clear")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from .models import compile_model
+from .models import check_writable, compile_model
 from .options import build_options, parse_shapes
-from .progress import Steps
+from .progress import Steps, byte_size
 
 
 @click.command("compile")
@@ -17,10 +17,12 @@ from .progress import Steps
 def command(model: Path, output: Path, target: str, opt_level: int, shapes: tuple[str, ...], executor: str) -> None:
     """Compile MODEL (.onnx) into one file."""
     with Steps() as steps:
+        check_writable(output)
         factory = compile_model(model, target, opt_level, parse_shapes(shapes), executor, steps)
         steps.begin("write")
         factory.export_library(output)
     plan = factory.plan
-    click.echo(f"{output}: {output.stat().st_size / 1e6:.1f} MB, {len(factory.function_metadata)} kernels, graph executor "
-               f"(all shapes are known), {plan.planned_bytes / 1e6:.1f} MB of working memory")
+    count = len(factory.function_metadata)
+    click.echo(f"{output}: {byte_size(output.stat().st_size)}, {count} kernel{'' if count == 1 else 's'}, graph executor "
+               f"(all shapes are known), {byte_size(plan.planned_bytes)} of working memory")
     click.echo(steps.summary())

@@ -1,6 +1,7 @@
 """Inputs from files: npz, npy, images, raw bytes; random ones when none are given."""
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any, Mapping
 
@@ -64,16 +65,16 @@ def _read_npz(path: Path) -> dict[str, np.ndarray]:
     try:
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, KeyError) as exc:
-        raise ArgumentError(f"{path}: not a readable npz file ({exc})") from exc
+    except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile) as exc:
+        raise ArgumentError(f"{path}: not an npz file of plain arrays, or damaged; write it with numpy.savez(file, NAME=array)") from exc
 
 
 def _read_one(path: Path, name: str, info: Info) -> np.ndarray:
     if path.suffix == ".npy":
         try:
             return np.load(path, allow_pickle=False)
-        except (ValueError, OSError) as exc:
-            raise ArgumentError(f"{path}: not a readable npy file ({exc})") from exc
+        except (ValueError, OSError, EOFError) as exc:
+            raise ArgumentError(f"{path}: not an npy file of a plain array, or damaged; write it with numpy.save(file, array)") from exc
     if name not in info[0]:
         raise ArgumentError(f"the model has no input {name!r}; it has: {', '.join(info[0])}")
     shape, dtype = info[0][name], info[1][name]

@@ -1,8 +1,12 @@
 """From what a person names (a model, or something compiled) to a module or an executor."""
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Mapping
+
+import click
+from click.core import ParameterSource
 
 from ..support.errors import ArgumentError, UnsupportedOpError
 from .progress import Steps
@@ -19,6 +23,17 @@ def check_exists(path: Path) -> None:
     """ArgumentError when there is no such file."""
     if not path.is_file():
         raise ArgumentError(f"{path}: no such file" if not path.exists() else f"{path} is a folder; a model file is expected")
+
+
+def check_writable(path: Path) -> None:
+    """ArgumentError when a result could not be written there: asked before the long work, not after it."""
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise ArgumentError(f"{path} is a folder; the name of a file to write is expected")
+    if not folder.is_dir():
+        raise ArgumentError(f"{path}: there is no folder {folder} to write to")
+    if not os.access(folder, os.W_OK):
+        raise ArgumentError(f"{path}: the folder {folder} can't be written to; choose another, or change its permissions")
 
 
 def import_model(path: Path, shapes: Mapping[str, list[int]]) -> tuple[Any, dict[str, Any]]:
@@ -49,8 +64,9 @@ def compile_model(path: Path, target: str, opt_level: int, shapes: Mapping[str, 
     mod, params = import_model(path, shapes)
     unknown = dynamic_inputs(mod)
     if unknown:
-        raise UnsupportedOpError(f"{path}: the input{'s' if len(unknown) > 1 else ''} {', '.join(unknown)} have dimensions that are not known "
-                                 "before run time, and the graph executor needs all of them: fix them with --shape NAME:D0,D1,…")
+        many = len(unknown) > 1
+        raise UnsupportedOpError(f"{path}: the input{'s' if many else ''} {', '.join(unknown)} {'have' if many else 'has'} dimensions that are not known "
+                                 f"before run time, and the graph executor needs all of them: fix them with --shape {unknown[0]}:D0,D1,…")
     steps.begin("optimise")
     with PassContext(opt_level=opt_level):
         factory = relay.build(mod, target=chosen, params=params, progress=steps.kernel)
@@ -63,9 +79,22 @@ def load_or_compile(path: Path, target: str, opt_level: int, shapes: Mapping[str
     check_exists(path)
     if is_model(path):
         return compile_model(path, target, opt_level, shapes, executor, steps)
+    _refuse_build_options(path)
     from ..runtime.module import load_module
 
     steps.begin("load")
     module = load_module(path)
+    if module.type_key == "library":
+        raise ArgumentError(f"{path} is a shared library without a model: expected a file written by 'anchorleg compile'")
     steps.end()
     return module
+
+
+def _refuse_build_options(path: Path) -> None:
+    """ArgumentError for options that would silently do nothing, as the file is compiled already."""
+    context = click.get_current_context(silent=True)
+    given = [name for name in ("target", "opt_level", "shapes", "executor")
+             if context is not None and context.get_parameter_source(name) == ParameterSource.COMMANDLINE]
+    if given:
+        options = ", ".join("--shape" if n == "shapes" else f"--{n.replace('_', '-')}" for n in given)
+        raise ArgumentError(f"{path} is compiled already, so {options} can't change it: give the option to 'compile', or run the model itself")

@@ -6,6 +6,14 @@ import time
 from types import TracebackType
 
 
+def byte_size(count: int) -> str:
+    """A number of bytes for a person: ``640 bytes``, ``12.3 kB``, ``97.5 MB``."""
+    if count < 1000:
+        return f"{count} bytes"
+    scaled, unit = next((count / size, u) for size, u in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")) if count >= size)
+    return f"{scaled:.1f} {unit}"
+
+
 class Steps:
     """Shows steps with their times on stderr when it is a terminal; records them always."""
 

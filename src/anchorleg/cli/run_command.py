@@ -9,8 +9,9 @@ from typing import Any
 import click
 import numpy as np
 
+from ..support.errors import ArtifactError
 from .inputs import random_inputs, read_inputs
-from .models import load_or_compile
+from .models import check_writable, load_or_compile
 from .options import build_options, parse_shapes
 from .progress import Steps
 
@@ -29,6 +30,8 @@ def command(model: Path, inputs: tuple[str, ...], output: Path | None, print_top
     from ..runtime.device import cpu
     from ..runtime.graph_executor import GraphModule
 
+    if output is not None:
+        check_writable(output)
     with Steps() as steps:
         factory = load_or_compile(model, target, opt_level, parse_shapes(shapes), executor, steps)
         runner = GraphModule(factory["default"](cpu(0)))
@@ -86,5 +89,8 @@ def _profile(factory: Any, values: dict[str, np.ndarray]) -> str:
 def _write(path: Path, results: list[np.ndarray]) -> None:
     from ..support.files import atomic_write_with
 
-    atomic_write_with(path, lambda stream: np.savez(stream, *results))
+    try:
+        atomic_write_with(path, lambda stream: np.savez(stream, *results))
+    except OSError as exc:
+        raise ArtifactError(f"cannot write {path}: {exc.strerror or exc}; nothing was left behind") from exc
     click.echo(f"results written to {path}")

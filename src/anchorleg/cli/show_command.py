@@ -72,8 +72,9 @@ def _kernel_text(fused: Any, target: Any, stage: str, wanted: str | None) -> str
 def _te(func: Any, name: str, target: Any) -> str:
     from ..relay.backend.te_compiler import TECompiler
 
-    schedule = TECompiler().lower(func, target).schedule
-    return "\n".join(str(stage) for stage in schedule.stages)
+    from ..te.text import schedule_text
+
+    return schedule_text(TECompiler().lower(func, target).schedule)
 
 
 def _tir(func: Any, name: str, target: Any) -> str:

@@ -35,10 +35,10 @@ def relative_error(got: np.ndarray, want: np.ndarray) -> float:
     if not np.array_equal(special, ~np.isfinite(a)) or not np.array_equal(a[special], b[special], equal_nan=True):
         return float("inf")
     scale = np.abs(b[~special]).max(initial=0.0)
-    return float(np.abs(a - b)[~special].max(initial=0.0) / (scale + 1e-30))
+    return float(np.abs(a[~special] - b[~special]).max(initial=0.0) / (scale + 1e-30))
 
 
-@click.command("verify")
+@click.command("verify", short_help="Check MODEL against numpy and ONNX Runtime.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--inputs", multiple=True, metavar="FILE | NAME=FILE", help="Inputs as for 'run'; random values when left out.")
 @click.option("--tolerance", type=float, default=1e-4, show_default=True, help="Largest difference allowed, relative to the largest magnitude.")
@@ -54,7 +54,7 @@ def command(model: Path, inputs: tuple[str, ...], tolerance: float, target: str,
         steps.begin("import")
         mod, params = import_model(model, parse_shapes(shapes))
         if dynamic_inputs(mod):
-            raise ArgumentError(f"{model}: fix the unknown dimensions of {', '.join(dynamic_inputs(mod))} with --shape")
+            raise ArgumentError(f"{model}: fix the unknown dimensions of {', '.join(dynamic_inputs(mod))} with --shape {dynamic_inputs(mod)[0]}:D0,D1,…")
         steps.begin("optimise")
         with PassContext(opt_level=opt_level):
             factory = relay.build(mod, target=Target(target), params=params, progress=steps.kernel)

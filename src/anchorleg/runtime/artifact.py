@@ -146,6 +146,8 @@ def read_artifact(path: "str | os.PathLike[str]") -> tuple[dict, Members]:
     data = _map(file)
     try:
         places = _places(data)
+        if MANIFEST not in places:
+            raise ArtifactError(f"{file} is an archive, but none that this package wrote")
         manifest = json.loads(bytes(_slice(data, places.pop(MANIFEST))))
         facts = manifest["members"]
         kind, version = manifest.get("format"), manifest.get("version")

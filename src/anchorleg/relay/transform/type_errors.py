@@ -35,7 +35,8 @@ def to_exception(problems: Sequence[TypeProblem], type_of: TypeOf) -> TypeMismat
 def _paragraph(problem: TypeProblem, type_of: TypeOf) -> str:
     place = f"in @{problem.function}: " if problem.function else ""
     name = _callee(problem.site)
-    lines = [f"{place}{name + ': ' if name else ''}{problem.text}"]
+    named = name and not problem.text.startswith(f"{name}: ")
+    lines = [f"{place}{name + ': ' if named else ''}{problem.text}"]
     line, start, width = expression_line(problem.site, type_of)
     lines += [f"  | {line}", f"  | {' ' * start}{'^' * width}"]
     origin = _origin(getattr(problem.site, "span", None))

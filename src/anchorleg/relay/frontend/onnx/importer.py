@@ -46,7 +46,8 @@ class Unsupported:
                  + ", ".join(map(repr, names[:4])) + (", …" if len(names) > 4 else "")
                  for (domain, op, version), names in sorted(self.nodes.items())]
         raise UnsupportedOpError(f"{count} node{'s' if count > 1 else ''} of the model use{'' if count > 1 else 's'} "
-                                 f"{len(lines)} operator{'s' if len(lines) > 1 else ''} that cannot be imported:\n" + "\n".join(lines))
+                                 f"{len(lines)} operator{'s' if len(lines) > 1 else ''} that cannot be imported:\n" + "\n".join(lines)
+                                 + "\nexport the model without them (another opset version, or other layers), or cut these nodes out with onnx.utils.extract_model")
 
 
 class GraphImporter:

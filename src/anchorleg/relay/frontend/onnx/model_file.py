@@ -61,7 +61,7 @@ def _open_file(path: str) -> Model:
     if path.endswith((".json", ".textproto", ".prototxt", ".pbtxt", ".onnxtxt", ".onnxjson")):
         return Model(_load_text(path), base, path, {})
     if os.path.getsize(path) == 0:
-        raise ParseError(f"{path} is empty: it is not an ONNX model")
+        raise ParseError(f"{path} is empty: it is not an ONNX model; export or download it again")
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         small, places = _strip(data, path)
     return Model(_parse(small, path), base, path, places)
@@ -84,7 +84,7 @@ def _parse(data: bytes, path: str) -> Any:
     try:
         proto.ParseFromString(data)
     except (DecodeError, RuntimeError, ValueError) as exc:
-        raise ParseError(f"{path} is not an ONNX model, or it is damaged or cut short ({exc})") from None
+        raise ParseError(f"{path} is not an ONNX model, or it is damaged or cut short ({exc}); export or download it again") from None
     return proto
 
 
@@ -99,7 +99,7 @@ def _varint(data: Any, at: int, end: int, path: str) -> tuple[int, int]:
         if byte < 0x80:
             return value, at
         shift += 7
-    raise ParseError(f"{path} is not an ONNX model, or it is damaged or cut short (at byte {at})")
+    raise ParseError(f"{path} is not an ONNX model, or it is damaged or cut short (at byte {at}); export or download it again")
 
 
 def _fields(data: Any, at: int, end: int, path: str) -> Iterator[_Field]:
@@ -115,9 +115,9 @@ def _fields(data: Any, at: int, end: int, path: str) -> Iterator[_Field]:
         elif size is not None:
             after = at + size
         else:
-            raise ParseError(f"{path} is not an ONNX model, or it is damaged (at byte {start})")
+            raise ParseError(f"{path} is not an ONNX model, or it is damaged (at byte {start}); export or download it again")
         if after > end:
-            raise ParseError(f"{path} is cut short: {after - end} bytes are missing after byte {end}")
+            raise ParseError(f"{path} is cut short: {after - end} bytes are missing after byte {end}; export or download it again")
         yield _Field(key >> 3, start, at, after, wire == 2)
         at = after
 
