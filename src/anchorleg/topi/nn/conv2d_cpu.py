@@ -47,22 +47,21 @@ def _rounds(extent: int, tile: int) -> int:
 
 
 @functools.lru_cache(maxsize=1024)
-def conv_tile(height: int, width: int, chunks: int, vectors: int, registers: int) -> Tile:
+def conv_tile(height: int, width: int, chunks: int, vectors: int, registers: int, filled: float = 1.0) -> Tile:
     """The tile with the least estimated time per output.
 
     A step of the sum costs one multiply-add per accumulator, and a load per weight vector and per input value; at least as
-    many steps must be in flight as the latency of a multiply-add asks.
+    many steps must be in flight as the latency of a multiply-add asks.  Vectors that fill only a part of a register
+    (``filled``) are multiplied faster, and loads count for more.
     """
     best, chosen = float("inf"), Tile(1, 1, 1)
-    for blocks in (b for b in (1, 2, 4) if chunks % b == 0):
+    for blocks in (b for b in (1, 2, 3, 4, 6) if chunks % b == 0):
         for cols in range(1, min(width, registers) + 1):
-            for rows in (1, 2, 4) if cols == width else (1,):
-                if rows > height:
-                    continue
+            for rows in range(1, min(height, registers // cols) + 1) if cols == width else (1,):
                 sums, weights, values = blocks * rows * cols * vectors, blocks * vectors, rows * cols
                 if sums + weights + (1 if weights > 1 else 0) > registers:
                     continue
-                steps = max(sums, (weights + values) / 2, IN_FLIGHT)
+                steps = max(sums * filled, (weights + values) / 2, IN_FLIGHT * filled)
                 waste = _rounds(height, rows) * rows * _rounds(width, cols) * cols / (height * width)
                 crowded = max(0, sums - registers // 2) / registers
                 cost = steps / sums * waste + 0.02 * (weights + values) / sums + 0.1 / values + 0.1 * crowded
@@ -102,7 +101,8 @@ def schedule_conv2d_NCHWc(outs: Any, target: Any = None) -> Schedule:
             schedule_other(s, op, target)
     lanes = lanes_of(target, anchor.output(0).dtype)
     _, chunks, height, width, block = dims(anchor.output(0))
-    tile = conv_tile(height, width, _chunks_per_group(anchor, chunks), max(1, block // lanes), registers_of(target))
+    tile = conv_tile(height, width, _chunks_per_group(anchor, chunks), max(1, block // lanes), registers_of(target),
+                     max(0.5, min(1.0, block / lanes)))
     local = s[accumulate_locally(s, anchor, home)]
     local.compute_at(s[home], _tile_output(s, home, tile, lanes, work_of(anchor)))
     n, oc, y, x, lane = local.op.axis

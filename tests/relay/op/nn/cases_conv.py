@@ -4,8 +4,10 @@ from __future__ import annotations
 import numpy as np
 from nn_harness import Case, ort, rand
 
+from anchorleg import relay
 from anchorleg.relay import nn
 from anchorleg.relay.op.transform.transpose import convert_layout
+from anchorleg.topi.nn.winograd_util import winograd_transform_arrays
 
 
 def conv_case(name, x, w, strides=1, padding=0, dilation=1, groups=1, op=None):
@@ -100,6 +102,38 @@ def winograd(tile, kernel, padding, shape=(1, 3, 9, 10), channels=5):
 CASES += [winograd(2, 3, 1), winograd(4, 3, 1), winograd(4, 3, 0), winograd(2, 5, 2)]
 
 
+def winograd_packed(name, tile, padding, shape, channels, icb, ocb, bias=True):
+    """Packed by channels, with or without the element-wise operations that usually follow."""
+    x, w, b = rand(*shape), rand(channels, shape[1], 3, 3), rand(1, channels, 1, 1)
+    g = winograd_transform_arrays(tile, 3, "float64")[2]
+    u = convert_layout(np.einsum("ah,oihw,bw->aboi", g, w, g).astype("float32"), "HWOI", f"OHWI{icb}i{ocb}o")
+    layouts = {"data_layout": f"NCHW{icb}c", "kernel_layout": f"OHWI{icb}i{ocb}o", "out_layout": f"NCHW{ocb}c"}
+    conv = ort("Conv", pads=[padding] * 4 if isinstance(padding, int) else list(padding))
+
+    def build(data, weight, *rest):
+        y = nn.contrib_conv2d_winograd_without_weight_transform(data, weight, tile, padding=padding, channels=channels, kernel_size=(3, 3),
+                                                                **layouts)
+        return nn.relu(relay.add(y, *rest)) if rest else y
+
+    def ref(*_):
+        y = conv(x, w)
+        return convert_layout(np.maximum(y + b, 0) if bias else y, "NCHW", f"NCHW{ocb}c")
+
+    args = [convert_layout(x, "NCHW", f"NCHW{icb}c"), u, *([convert_layout(b, "NCHW", f"NCHW{ocb}c")] if bias else [])]
+    return Case(f"winograd_packed_{name}", build, args, ref, 1e-4)
+
+
+CASES += [
+    winograd_packed("f4", 4, 1, (1, 16, 8, 8), 16, 16, 16),
+    winograd_packed("f4_odd", 4, 1, (2, 16, 7, 13), 32, 8, 16),
+    winograd_packed("f2_odd", 2, 1, (1, 16, 7, 5), 16, 16, 8),
+    winograd_packed("f4_no_padding", 4, 0, (1, 8, 9, 10), 8, 8, 8),
+    winograd_packed("f4_uneven_padding", 4, (0, 1, 2, 1), (1, 8, 6, 7), 16, 8, 16, bias=False),
+    winograd_packed("f2_many_blocks", 2, 1, (1, 8, 18, 34), 8, 8, 8),
+    winograd_packed("f4_tiny", 4, 1, (1, 8, 2, 1), 8, 8, 8, bias=False),
+]
+
+
 def deformable_ref(x, offset, w, stride=1, padding=1, groups=1, dgroups=1):
     n, c, h, wd = x.shape
     o, _, kh, kw = w.shape
@@ -135,7 +169,6 @@ CASES += [
 
 def fused(name, op, data, kernel, shape, weight, groups=1, strides=1, padding=1):
     x, w, bias, other = rand(*shape), rand(*weight), rand(1, weight[0], 1, 1), None
-    block = int("".join(c for c in data if c.isdigit()))
     plain = ort("Conv", strides=[strides] * 2, pads=[padding] * 4, group=groups)
     y = plain(x, w)
     other = rand(*y.shape)

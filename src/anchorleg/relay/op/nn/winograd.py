@@ -9,6 +9,7 @@ import numpy as np
 from ....ir.attrs import INT, Attrs, Field
 from ....ir.expr import RelayExpr
 from ....ir.op import Op, OpPattern
+from ....ir.transform import register_config_option
 from ....ir.type import TensorType, Type
 from ....support.errors import TypeMismatchError
 from ...expr import Call
@@ -18,6 +19,10 @@ from .common import add, check_rank, tensor, wide
 from .conv import Conv2DWinogradAttrs, ConvSpec, check_sizes, conv_call, conv_extent, layout_map, out_map
 from .numeric import pad, windows
 from .utils import pad_pairs
+
+
+USE_WINOGRAD = "relay.backend.use_winograd"
+register_config_option(USE_WINOGRAD, bool, "compute 3x3 convolutions by minimal filtering where that is faster (default: true)")
 
 
 class ConvWinogradWeightTransformAttrs(Attrs, name="relay.attrs.ConvWinogradWeightTransformAttrs"):
@@ -78,7 +83,8 @@ def _numpy(attrs: Any, args: list[np.ndarray], out_type: TensorType) -> np.ndarr
     tiles = windows(pad(x, [(0, 0), (0, 0), (top, reach[0]), (left, reach[1])]), (2, 3), size, (m, m), (1, 1))
     (a_h, b_h, _), (a_w, b_w, _) = _matrices(m, kh, x.dtype), _matrices(m, kw, x.dtype)
     v = np.einsum("ya,ncpqyz,zb->abcnpq", b_h, tiles, b_w, optimize=True)
-    product = np.matmul(args[1].astype(x.dtype), v.reshape(*size, x.shape[1], -1)).reshape(*size, o, n, th, tw)
+    weight = args[1] if attrs.kernel_layout == "OIHW" else convert_layout(args[1], attrs.kernel_layout, "HWOI")
+    product = np.matmul(weight.astype(x.dtype), v.reshape(*size, x.shape[1], -1)).reshape(*size, o, n, th, tw)
     y = np.einsum("ya,abonpq,zb->nopyqz", a_h, product, a_w, optimize=True).reshape(n, o, th * m, tw * m)
     return convert_layout(y[:, :, :oh, :ow], "NCHW", attrs.out_layout or attrs.data_layout)
 

@@ -7,12 +7,18 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from ....ir.op import Op
+from ....ir.transform import PassContext
 from ....target.target import Target
 from ....topi.nn.common import dims
+from ....topi.nn.conv2d_cpu import registers_of
 from ....topi.nn.schedule import lanes_of
+from ....topi.nn.winograd import winograd_tile_size
 from ...expr import Call, Constant
+from ..nn.conv import Conv2DWinogradAttrs
 from ..nn.dense import DensePackAttrs
+from ..nn.winograd import USE_WINOGRAD, ConvWinogradWeightTransformAttrs
 from ..op import register_alter_op_layout
+from ..registry import make_attrs
 
 PACKED_COLUMNS = 4  # vectors of columns in one block of a packed weight
 MANY_ROWS = 16  # rows from which packing a weight at run time pays
@@ -50,12 +56,39 @@ def alter_conv2d(attrs: Any, inputs: Sequence[Any], tinfos: Sequence[Any], out_t
     ic, oc = channel_block(per_in, lanes), channel_block(per_out, lanes)
     if oc < 4 or (attrs.groups > 1 and ic < 4):
         return None
+    filtered = _winograd(attrs, inputs, rows, out_type, ic, oc, registers_of(target))
+    if filtered is not None:
+        return filtered
     changes = _spelled_out(attrs, rows, outputs, data_layout=f"NCHW{ic}c", kernel_layout=f"OIHW{ic}i{oc}o", out_layout=f"NCHW{oc}c")
     return Call(Op.get("nn.contrib_conv2d_NCHWc"), inputs, changes)
 
 
 def _spelled_out(attrs: Any, rows: dict[str, int], outputs: int, **layouts: str) -> Any:
     return attrs.replace(channels=outputs, kernel_size=(rows["H"], rows["W"]), **layouts)
+
+
+def _winograd(attrs: Any, inputs: Sequence[Any], rows: dict[str, int], out_type: Any, ic: int, oc: int, registers: int) -> Any:
+    """A 3x3 convolution by minimal filtering where that is faster and the weight is known; else None."""
+    fits = (rows["H"], rows["W"]) == (3, 3) and attrs.groups == 1 and set(map(int, (*attrs.strides, *attrs.dilation))) == {1}
+    if not fits or min(ic, oc) < 8 or not isinstance(inputs[1], Constant) or not PassContext.current().get(USE_WINOGRAD, True):
+        return None
+    height, width = (out_type.dims[attrs.data_layout.index(a)] for a in "HW")
+    m = winograd_tile_size(height, width, rows["I"], rows["O"], oc, registers)
+    if not m:
+        return None
+    plain = _relaid(inputs[1], attrs.kernel_layout, "OIHW")
+    weight = Call(Op.get("nn.contrib_conv2d_winograd_weight_transform"), [plain], ConvWinogradWeightTransformAttrs(tile_size=m))
+    layout = f"OHWI{ic}i{oc}o"
+    spelled = {"tile_size": m, "padding": attrs.padding, "channels": rows["O"], "kernel_size": (3, 3), "data_layout": f"NCHW{ic}c",
+               "kernel_layout": layout, "out_layout": f"NCHW{oc}c", "out_dtype": attrs.out_dtype}
+    return Call(Op.get("nn.contrib_conv2d_winograd_without_weight_transform"), [inputs[0], _relaid(weight, "HWOI", layout)],
+                Conv2DWinogradAttrs(**spelled))
+
+
+def _relaid(expr: Any, src: str, dst: str) -> Any:
+    if src == dst:
+        return expr
+    return Call(Op.get("layout_transform"), [expr], make_attrs("layout_transform", src_layout=src, dst_layout=dst))
 
 
 def _depthwise(attrs: Any, inputs: Sequence[Any], channels: int, outputs: int, rows: dict[str, int], lanes: int) -> Any:

@@ -8,6 +8,7 @@ from ....topi import nn
 from ....topi.nn.conv2d_cpu import conv2d_packed, schedule_conv2d_NCHWc, schedule_depthwise_conv2d_NCHWc
 from ....topi.nn.dense_cpu import batch_matmul_cpu, dense_cpu, schedule_product
 from ....topi.nn.rows_cpu import schedule_rows
+from ....topi.nn.winograd import conv2d_winograd_NCHWc, schedule_conv2d_winograd_NCHWc
 from ....topi.reduction_schedule import schedule_reduce
 from ....topi.vector import lanes_of
 from ..op import OpStrategy
@@ -74,6 +75,18 @@ def _depthwise_nchwc(attrs: Any, ins: Sequence[Any], out: Any) -> Any:
                                      attrs.out_layout or attrs.data_layout, out.dtype)
 
 
+def _packed_winograd(attrs: Any, ins: Sequence[Any]) -> bool:
+    """Data and result NCHW<n>c, the transformed weight OHWI<n>i<m>o, of constant sizes."""
+    data, out = attrs.data_layout, attrs.out_layout or attrs.data_layout
+    icb, ocb = _blocks(data, "c"), _blocks(out, "c")
+    return (data == f"NCHW{icb}c" and out == f"NCHW{ocb}c" and attrs.kernel_layout == f"OHWI{icb}i{ocb}o" and ins[0].dtype == "float32"
+            and ins[1].dtype == "float32" and all(isinstance(d, int) and d > 0 for d in nn.common.dims(ins[0])))
+
+
+def _winograd(attrs: Any, ins: Sequence[Any], out: Any) -> Any:
+    return conv2d_winograd_NCHWc(*ins, attrs.tile_size, attrs.padding, out.dtype)
+
+
 def _batch_matmul(attrs: Any, ins: Sequence[Any], out: Any) -> Any:
     return batch_matmul_cpu(*ins, out.dtype, attrs.transpose_a, attrs.transpose_b)
 
@@ -113,6 +126,7 @@ add_for_cpu("nn.conv2d", _conv2d_packed, schedule_conv2d_NCHWc, lambda a, i: _pl
 add_for_cpu("nn.dense", lambda a, i, o: dense_cpu(*i, o.dtype), schedule_product, lambda a, i: not _few_rows(a, i))
 add_for_cpu("nn.contrib_conv2d_NCHWc", _conv_nchwc, schedule_conv2d_NCHWc, _packed)
 add_for_cpu("nn.contrib_depthwise_conv2d_NCHWc", _depthwise_nchwc, schedule_depthwise_conv2d_NCHWc, _packed_depthwise)
+add_for_cpu("nn.contrib_conv2d_winograd_without_weight_transform", _winograd, schedule_conv2d_winograd_NCHWc, _packed_winograd)
 add_for_cpu("nn.contrib_dense_pack", None, schedule_product, _three_dims)
 add_for_cpu("nn.matmul", None, schedule_product)
 add_for_cpu("nn.batch_matmul", _batch_matmul, schedule_product)
