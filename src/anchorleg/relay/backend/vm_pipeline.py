@@ -10,6 +10,7 @@ OPTIMIZE: tuple[str, ...] = (
     "DynamicToStatic",        # sizes that turned out constant
     "RemoveUnusedFunctions",
     "EtaExpand",              # constructors as values become functions
+    "QnnCanonicalize",
     "Legalize",
     "SimplifyInference",
     "EliminateCommonSubexpr",

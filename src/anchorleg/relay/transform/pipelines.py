@@ -16,6 +16,7 @@ OPTIMIZE: tuple[str, ...] = (
     "RemoveUnusedFunctions",
     "InlineAll",              # executors of this pipeline make no calls of Relay functions
     "WidenAccumulation",      # half precision sums in float32; before Legalize, whose convolutions then do so too
+    "QnnCanonicalize",        # quantised operators become integer ones, which everything below knows
     "Legalize",               # operators a target can't take become ones it can
     "SimplifyInference",      # batch_norm → scale and shift, dropout → identity: the next passes fold those
     "EliminateCommonSubexpr",
@@ -40,7 +41,7 @@ OPTIMIZE: tuple[str, ...] = (
 # From optimised Relay to primitive functions.
 FUSE: tuple[str, ...] = ("FuseOps",)
 
-ALWAYS = frozenset({"InferType", "DynamicToStatic", "RemoveUnusedFunctions", "InlineAll", "WidenAccumulation", "Legalize", "SimplifyInference",
+ALWAYS = frozenset({"InferType", "DynamicToStatic", "RemoveUnusedFunctions", "InlineAll", "WidenAccumulation", "QnnCanonicalize", "Legalize", "SimplifyInference",
                     "CanonicalizeOps", "FuseOps"})
 
 

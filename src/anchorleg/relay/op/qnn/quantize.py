@@ -15,7 +15,7 @@ from ...expr import Call, const
 from ..attrs_common import DTYPE, OPT_DTYPE
 from ..nn.common import tensor
 from ..registry import declare
-from .common import (INTEGERS, along, axis_extent, check_dtype, check_parameter, quantised, real, round_away, round_up, saturate)
+from .common import (along, axis_extent, check_dtype, check_parameter, quantised, round_away, round_up, saturate)
 
 _AXIS = Field(INT, -1, "The axis along which vectors of scales and zero points run.")
 
@@ -24,7 +24,7 @@ class RequantizeAttrs(Attrs, name="relay.attrs.RequantizeAttrs"):
     """Attributes of qnn.requantize."""
 
     axis = _AXIS
-    rounding = Field(STR, "None", "UPWARD (halves up) or TONEAREST (halves away from zero); None: from the configuration.")
+    rounding = Field(STR, "None", "UPWARD (halves up), TONEAREST (halves away from zero) or TFLITE (as TensorFlow Lite: the product's high half, then a shift); None: from the configuration.")
     compute_dtype = Field(STR, "None", "int64, float32 or float64; None: from the configuration.")
     out_dtype = Field(OPT_DTYPE, "", "Element type of the result.")
 
@@ -55,8 +55,8 @@ class requantize_config:
     _local = threading.local()
 
     def __init__(self, rounding: str = "None", compute_dtype: str = "None") -> None:
-        if rounding not in ("None", "UPWARD", "TONEAREST"):
-            raise ArgumentError(f"requantize_config: rounding must be UPWARD or TONEAREST, got {rounding!r}")
+        if rounding not in ("None", "UPWARD", "TONEAREST", "TFLITE"):
+            raise ArgumentError(f"requantize_config: rounding must be UPWARD, TONEAREST or TFLITE, got {rounding!r}")
         if compute_dtype not in ("None", "int64", "float32", "float64"):
             raise ArgumentError(f"requantize_config: compute_dtype must be int64, float32 or float64, got {compute_dtype!r}")
         self.rounding, self.compute_dtype = rounding, compute_dtype
@@ -136,11 +136,23 @@ def _requantize_relation(args: tuple[Type, ...], attrs: Any, ctx: Any) -> Type |
     check_parameter(op, "input_zero_point", args[2], "int32", size)
     check_parameter(op, "output_scale", args[3], "float32")
     check_parameter(op, "output_zero_point", args[4], "int32")
-    for name, value, valid in (("rounding", attrs.rounding, ("None", "UPWARD", "TONEAREST")),
+    for name, value, valid in (("rounding", attrs.rounding, ("None", "UPWARD", "TONEAREST", "TFLITE")),
                                ("compute_dtype", attrs.compute_dtype, ("None", "int64", "float32", "float64"))):
         if value not in valid:
             raise TypeMismatchError(f"{op}: {name} must be one of {', '.join(valid)}, got {value!r}")
     return TensorType(data.dims, attrs.out_dtype)
+
+
+def _rescale_tflite(x: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """x × factor in fixed point: multiplier of 31 bits, high half of the product (halves up), shift (halves away from zero)."""
+    significand, exponent = np.frexp(factor)
+    multiplier = np.floor(significand * (1 << 31) + 0.5).astype(np.int64)
+    exponent = exponent + (multiplier == 1 << 31)
+    multiplier = np.where(multiplier == 1 << 31, 1 << 30, np.where(exponent < -31, 0, multiplier))
+    left, right = np.clip(exponent, 0, 31), np.clip(-exponent, 0, 31)
+    high = ((x << left) * multiplier + (1 << 30)) >> 31
+    half = np.where(right > 0, np.left_shift(np.int64(1), np.maximum(right - 1, 0)), 0)
+    return (high + np.where(right > 0, high >> 63, 0) + half) >> right
 
 
 def requantise(q: np.ndarray, input_scale: np.ndarray, input_zero: np.ndarray, output_scale: np.ndarray, output_zero: np.ndarray,
@@ -148,6 +160,9 @@ def requantise(q: np.ndarray, input_scale: np.ndarray, input_zero: np.ndarray, o
     """Values of one scale and zero point in another; exact in float64 for 32-bit inputs."""
     mode = current_requantize_config().get_rounding() if rounding == "None" else rounding
     factor = np.asarray(input_scale, np.float64) / np.float64(np.asarray(output_scale).reshape(-1)[0])
+    if mode == "TFLITE":
+        rounded = _rescale_tflite(q.astype(np.int64) - along(input_zero, q.ndim, axis), along(factor, q.ndim, axis))
+        return saturate(rounded + np.int64(np.asarray(output_zero).reshape(-1)[0]), dtype)
     shifted = (q.astype(np.int64) - along(input_zero, q.ndim, axis)) * along(factor, q.ndim, axis)
     rounded = round_up(shifted) if mode == "UPWARD" else round_away(shifted)
     return saturate(rounded + np.int64(np.asarray(output_zero).reshape(-1)[0]), dtype)
