@@ -15,7 +15,7 @@ from typing import Any
 from ...ir.expr import GlobalVar, RelayExpr
 from ...ir.module import IRModule
 from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_pass
-from ...ir.type import FuncType
+from ...ir.type import FuncType, TypeCall
 from ..adt import Constructor
 from ..expr import Call, Var
 from ..function import Function
@@ -27,6 +27,15 @@ def _expanded(callee: RelayExpr, ty: FuncType) -> Function:
     return Function(params, Call(callee, params, None, ty.type_params), ty.ret_type, ty.type_params)
 
 
+def constructor_type(node: Constructor, mod: IRModule) -> FuncType | None:
+    """The type of a constructor as a function, polymorphic as its data type is."""
+    data = mod.type_definitions.get(node.belong_to)
+    if data is None:
+        return None
+    made = TypeCall(node.belong_to, data.type_vars)
+    return FuncType(node.inputs, made, data.type_vars)
+
+
 def EtaExpand(expand_constructor: bool = True, expand_global_var: bool = False) -> Pass:
     """Expands constructors and/or global functions that stand where a value is wanted."""
 
@@ -35,7 +44,7 @@ def EtaExpand(expand_constructor: bool = True, expand_global_var: bool = False) 
 
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
         def type_of(node: Any) -> FuncType | None:
-            ty = mod[node].checked_type if isinstance(node, GlobalVar) else node._checked_type
+            ty = mod[node].checked_type if isinstance(node, GlobalVar) else constructor_type(node, mod)
             return ty if isinstance(ty, FuncType) else None
 
         def rule(old: Any, new: Any) -> RelayExpr:

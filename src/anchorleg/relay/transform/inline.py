@@ -91,25 +91,45 @@ def apply(func: Function, call: Call) -> RelayExpr:
 
 
 def inline_calls(mod: IRModule, wanted: Callable[[GlobalVar, Function], bool]) -> IRModule:
-    """The module with calls of the wanted, non-recursive global functions replaced by their bodies."""
+    """The module with the wanted, non-recursive global functions put where they are mentioned.
+
+    Their calls become their bodies; primitive functions, and functions that are passed on as values, become literals.
+    """
     if not mentions(mod, lambda n: isinstance(n, GlobalVar)):
         return mod
     order, recursive = callees_first(mod)
     functions = dict(mod.functions)
 
+    def target_of(var: RelayExpr) -> Function | None:
+        func = functions.get(var) if isinstance(var, GlobalVar) and var not in recursive else None
+        return func if isinstance(func, Function) and wanted(var, func) else None  # type: ignore[arg-type]
+
     def rule(old: Any, new: Any) -> RelayExpr:
-        if not isinstance(new, Call) or not isinstance(new.op, GlobalVar):
-            return new
-        target = functions.get(new.op)
-        if not isinstance(target, Function) or new.op in recursive or is_primitive(target) or not wanted(new.op, target):
-            return new
-        return apply(target, new)
+        if isinstance(new, GlobalVar):
+            func = target_of(new)
+            return new if func is None else fresh_copy(func)
+        func = target_of(old.op) if isinstance(old, Call) else None
+        return new if func is None or is_primitive(func) else apply(func, new)
 
     for var in order:
         func = functions[var]
         if not is_primitive(func):
             functions[var] = rewrite_exprs(func, rule)  # type: ignore[assignment]
     return mod.with_functions(functions)
+
+
+def inline_marked(mod: IRModule) -> IRModule:
+    """The module with the functions marked ``Inline`` put where they are mentioned; they themselves go."""
+    def marked(var: GlobalVar, func: Function) -> bool:
+        return bool(func.get_attr("Inline"))
+
+    if not any(isinstance(f, Function) and marked(v, f) for v, f in mod.functions.items()):
+        return mod
+    mentioned = {c.name_hint for f in mod.functions.values() if isinstance(f, Function) for c in callees(f)}
+    _, recursive = callees_first(mod)
+    new = inline_calls(mod, marked)
+    return new.with_functions({v: f for v, f in new.functions.items() if not (
+        isinstance(f, Function) and marked(v, f) and v.name_hint in mentioned and v not in recursive)})
 
 
 def beta_reduce(func: Function) -> Function:
@@ -129,16 +149,16 @@ def Inline() -> Pass:
     """Replaces calls of the functions marked ``Inline=1``."""
 
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
-        return inline_calls(mod, lambda var, func: bool(func.get_attr("Inline")))
+        return inline_marked(mod)
 
-    return ModulePass(run, PassInfo(1, "Inline", ["InferType"]))
+    return ModulePass(run, PassInfo(1, "Inline", []))
 
 
 def InlineAll() -> Pass:
     """Replaces every call of a global function that is not recursive, and of function literals, for executors that can't call."""
 
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
-        return map_functions(inline_calls(mod, lambda var, func: True), beta_reduce)
+        return map_functions(inline_calls(mod, lambda var, func: not is_primitive(func)), beta_reduce)
 
     return ModulePass(run, PassInfo(0, "InlineAll", ["InferType"]))
 

@@ -108,21 +108,55 @@ def merge_transposes(node: Call) -> RelayExpr | None:
     return None
 
 
-def merge_layout_transforms(node: Call) -> RelayExpr | None:
-    """Layout changes in a row are one, or none when they cancel."""
-    src, dst, data = node.attrs.src_layout, node.attrs.dst_layout, node.args[0]
+def _tokens(layout: str) -> list[str]:
+    """The positions of a layout: ``NCHW4c`` → N, C, H, W, 4c."""
+    return [f"{a.factor}{a.letter}" if a.factor else a.letter for a in Layout(layout).axes]
+
+
+def _as_layout_transform(node: RelayExpr, src: str, dst: str) -> tuple[str, str] | None:
+    """Between which layouts ``node`` carries its argument, given one of them; transposes count, undefined where it can't be told."""
+    if is_op(node, "layout_transform"):
+        return node.attrs.src_layout, node.attrs.dst_layout  # type: ignore[attr-defined]
+    if not is_op(node, "transpose"):
+        return None
+    order = _permutation(node)  # type: ignore[arg-type]
+    if dst:
+        found = [""] * len(order)
+        for at, token in zip(order, _tokens(dst)):
+            found[at] = token
+        return "".join(found), dst
+    tokens = _tokens(src)
+    return src, "".join(tokens[a] for a in order)
+
+
+def _changed_layout(data: RelayExpr, src: str, dst: str, node: Call) -> RelayExpr | None:
     if src == dst:
         return data
-    if not is_op(data, "layout_transform") or data.attrs.dst_layout != src:  # type: ignore[attr-defined]
+    if not Layout(src).convertible(Layout(dst)):
         return None
-    first, start = data.args[0], data.attrs.src_layout  # type: ignore[attr-defined]
-    if not _static(first) or not _static(data) or not _static(node) or not _same_size(first, data, node):
+    if src.isalpha() and dst.isalpha():
+        return call("transpose", data, attrs=make_attrs("transpose", axes=[src.index(c) for c in dst]), span=node.span)
+    return call("layout_transform", data, attrs=make_attrs("layout_transform", src_layout=src, dst_layout=dst), span=node.span)
+
+
+def merge_layout_transforms(node: Call) -> RelayExpr | None:
+    """Layout changes in a row, transposes among them, are one, or none when they cancel."""
+    data = node.args[0]
+    if is_op(node, "layout_transform"):
+        src, dst = node.attrs.src_layout, node.attrs.dst_layout
+        if src == dst:
+            return data
+        first = _as_layout_transform(data, "", src) if _static(data) and len(_tokens(src)) == len(data.checked_type.dims) else None  # type: ignore[attr-defined]
+    elif is_op(data, "layout_transform"):
+        first = (data.attrs.src_layout, data.attrs.dst_layout)  # type: ignore[attr-defined]
+        src, dst = _as_layout_transform(node, first[1], "")  # type: ignore[misc]
+    else:
         return None
-    if start == dst:
-        return first
-    if not Layout(start).convertible(Layout(dst)):
+    if first is None or first[1] != src or not _static(data.args[0]) or not _static(node):  # type: ignore[attr-defined]
         return None
-    return call("layout_transform", first, attrs=make_attrs("layout_transform", src_layout=start, dst_layout=dst), span=node.span)
+    if not _same_size(data.args[0], data, node):  # type: ignore[attr-defined]
+        return None
+    return _changed_layout(data.args[0], first[0], dst, node)  # type: ignore[attr-defined]
 
 
 def _same_size(*nodes: RelayExpr) -> bool:
@@ -171,19 +205,19 @@ def single_concatenate(node: Call) -> RelayExpr | None:
     return parts.fields[0] if isinstance(parts, Tuple) and len(parts.fields) == 1 else None
 
 
-_LIKE = {"zeros_like": 0, "ones_like": 1}
-
-
 def concrete_likes(node: Call) -> RelayExpr | None:
     """``zeros_like`` and its kin of a known shape need no input tensor."""
     name = node.op.name  # type: ignore[attr-defined]
     if not _static(node):
         return None
     ty = node.checked_type
-    if name in _LIKE:
-        return _filled(constant(_LIKE[name], ty.dtype), ty)
+    if name in ("zeros_like", "ones_like"):
+        plain = name.removesuffix("_like")
+        return call(plain, attrs=make_attrs(plain, shape=ty.dims, dtype=ty.dtype), span=node.span)
     if name == "full_like":
         return _filled(node.args[1], ty)
+    if name == "collapse_sum_like":
+        return call("collapse_sum_to", node.args[0], attrs=make_attrs("collapse_sum_to", shape=ty.dims))
     if name == "broadcast_to_like":
         return call("broadcast_to", node.args[0], attrs=make_attrs("broadcast_to", shape=ty.dims))
     return _reshaped(node.args[0], node) if name == "reshape_like" else None
@@ -191,6 +225,12 @@ def concrete_likes(node: Call) -> RelayExpr | None:
 
 def _filled(value: RelayExpr, ty: TensorType) -> RelayExpr:
     return call("full", value, attrs=make_attrs("full", shape=ty.dims, dtype=ty.dtype))
+
+
+def concrete_cast(node: Call) -> RelayExpr | None:
+    """``cast_like`` needs the dtype only."""
+    ty = node._checked_type
+    return call("cast", node.args[0], attrs=make_attrs("cast", dtype=ty.dtype), span=node.span) if isinstance(ty, TensorType) else None
 
 
 def broadcast_to_same(node: Call) -> RelayExpr | None:
@@ -202,12 +242,13 @@ RULES: dict[str, Sequence[Rule]] = {
     **dict.fromkeys(_RESHAPES, (merge_reshapes,)),
     "reshape_like": (concrete_likes,),
     "cast": (merge_casts,),
-    "transpose": (merge_transposes,),
+    "transpose": (merge_transposes, merge_layout_transforms),
     "layout_transform": (merge_layout_transforms,),
     **dict.fromkeys(("add", "subtract", "multiply", "divide"), (drop_identity,)),
     "power": (simple_powers,),
     "concatenate": (single_concatenate,),
-    **dict.fromkeys(("zeros_like", "ones_like", "full_like", "broadcast_to_like"), (concrete_likes,)),
+    **dict.fromkeys(("zeros_like", "ones_like", "full_like", "broadcast_to_like", "collapse_sum_like"), (concrete_likes,)),
+    "cast_like": (concrete_cast,),
     "broadcast_to": (broadcast_to_same,),
 }
 

@@ -6,7 +6,7 @@ before::
 
 after::
 
-    add(multiply(%x, %scale), %shift)     # scale = gamma / sqrt(var + eps), shift = beta - mean * scale
+    add(multiply(%x, %scale), %shift)     # scale = 1 / sqrt(var + eps) * gamma, shift = -mean * scale + beta
 
 With constant statistics the scale and the shift fold to constants, which FoldScaleAxis then moves into weights.
 """
@@ -42,10 +42,10 @@ def _inverse_std(variance: RelayExpr, epsilon: float, dtype: str) -> RelayExpr:
 def _batch_norm(node: Call, data_type: TensorType) -> RelayExpr:
     attrs, (data, gamma, beta, mean, var) = node.attrs, node.args
     rank, dtype = len(data_type.dims), data_type.dtype
-    scale = _inverse_std(var, attrs.epsilon, dtype)
+    scale: RelayExpr = call("divide", constant(1, dtype), call("sqrt", call("add", var, constant(attrs.epsilon, dtype))))
     if attrs.scale:
-        scale = call("multiply", gamma, scale)
-    shift = call("negative", call("multiply", mean, scale))
+        scale = call("multiply", scale, gamma)
+    shift = call("multiply", call("negative", mean), scale)
     if attrs.center:
         shift = call("add", shift, beta)
     scaled = call("multiply", data, _expanded(scale, rank, attrs.axis))
