@@ -155,19 +155,19 @@ EDGE_COLUMNS = 4  # columns per tile where the borders have loops of their own
 
 
 def schedule_depthwise_conv2d_NCHWc(outs: Any, target: Any = None) -> Schedule:
-    """Tiles of columns with the taps unrolled, so that weights and neighbouring inputs stay in registers.
+    """Tiles of columns with the taps unrolled, so that weights and neighbouring inputs stay in registers; also for pools.
 
     Padding is never a tensor of its own: either the rows and columns at the border get loops of their own, or a stripe of rows
     is padded at a time, in the cache.
     """
     outs = list(outs) if isinstance(outs, (list, tuple)) else [outs]
     anchor = find_anchor(outs[0].op)
-    if len(outs) != 1 or anchor is None or anchor.tag != "depthwise_conv2d_NCHWc" or not _static(anchor):
+    if len(outs) != 1 or anchor is None or not _by_channels(anchor):
         return schedule_default(outs, target)
     final = outs[0].op
     s = te.create_schedule([final])
     padding = next((t.op for t in anchor.input_tensors if t.op.tag.endswith(",pad")), None)
-    for op in inline_producers(s, outs):
+    for op in inline_producers(s, outs, keep=[padding] if padding is not None else []):
         if op is not anchor and op is not final and op is not padding:
             schedule_other(s, op, target)
     lanes = lanes_of(target, anchor.output(0).dtype)
@@ -176,6 +176,12 @@ def schedule_depthwise_conv2d_NCHWc(outs: Any, target: Any = None) -> Schedule:
     local.compute_at(s[final], _depthwise_loops(s, final, anchor, padding, edges, lanes, registers_of(target)))
     _depthwise_sum(local, lanes)
     return s
+
+
+def _by_channels(anchor: Operation) -> bool:
+    """Whether windows over (rows, columns) of (n, chunk, y, x, lane) are reduced channel by channel."""
+    return (anchor.tag in ("depthwise_conv2d_NCHWc", "pool_max", "pool_sum") and len(anchor.axis) == 5 and len(anchor.reduce_axis) == 2
+            and _static(anchor))
 
 
 def _edges_apart(anchor: Operation, padding: Operation) -> bool:

@@ -130,6 +130,8 @@ add_for_cpu("nn.contrib_conv2d_winograd_without_weight_transform", _winograd, sc
 add_for_cpu("nn.contrib_dense_pack", None, schedule_product, _three_dims)
 add_for_cpu("nn.matmul", None, schedule_product)
 add_for_cpu("nn.batch_matmul", _batch_matmul, schedule_product)
+for _name in ("nn.max_pool2d", "nn.avg_pool2d"):
+    add_for_cpu(_name, None, schedule_depthwise_conv2d_NCHWc, lambda a, i: i[0].ndim == 5 and a.layout[:4] == "NCHW")
 for _name in GENERAL:
     if _name.startswith(("nn.global_", "nn.adaptive_")):
         add_for_cpu(_name, None, lambda outs, target: schedule_reduce(outs))
