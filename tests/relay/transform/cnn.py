@@ -1,7 +1,7 @@
 """Random convolutional graphs: one seed is one graph, with the neighbours that layouts have trouble with."""
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 

@@ -122,7 +122,7 @@ class Program:
         return st.For(v, low, extent, kind, self.stmt([*loops, v], depth - 1, locals_))
 
     def _scratch(self, loops: list[tir.Var], depth: int, locals_: list[Buffer]) -> st.Stmt:
-        r, dtype, size = self.r, self.r.choice(["float32", "int32"]), self.r.randrange(3, 6)
+        dtype, size = self.r.choice(["float32", "int32"]), self.r.randrange(3, 6)
         var, b = local(f"L{depth}", size, dtype)
         zero = FloatImm(dtype, 0.0) if dtype == "float32" else IntImm(dtype, 0)
         first = [st.BufferStore(b, zero, [imm(j)]) for j in range(size)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Callable, Mapping, Sequence
 
 from ...ir.expr import RelayExpr
-from ...ir.node import ATTRS, CHILD, CHILDREN, DATA, Node
+from ...ir.node import ATTRS, CHILD, DATA, Node
 from ...ir.op import Op
 from ...ir.type import Type
 from ...ir.visit import Walker

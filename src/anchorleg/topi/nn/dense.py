@@ -63,7 +63,7 @@ def dense_pack4(data: Tensor, weight: Tensor, out_dtype: str | None = None, unit
 def batch_matmul(tensor_a: Tensor, tensor_b: Tensor, oshape: Any = None, out_dtype: str | None = None, transpose_a: bool = False,
                  transpose_b: bool = True) -> Tensor:
     """The product of each pair of matrices; a batch of 1 is repeated."""
-    (xb, xi, xk), (yb, yk, yj) = _operand(tensor_a, transpose_a), _operand(tensor_b, transpose_b)
+    (xb, xi, xk), (yb, _, yj) = _operand(tensor_a, transpose_a), _operand(tensor_b, transpose_b)
     batch = yb if isinstance(xb, int) and xb == 1 else xb
     acc = out_dtype or tensor_a.dtype
     k = te.reduce_axis((0, xk), name="k")

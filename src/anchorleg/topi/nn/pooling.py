@@ -10,7 +10,6 @@ from ...te import tag
 from ...te.tensor import Tensor
 from ...tir import op as tir_op
 from ...tir.data_layout import Layout
-from ...tir.expr import Select
 from .common import dims, ints
 from .pad import pad_axes
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from ... import te
-from ...te import tag
 from ...te.operation import ComputeOp, Operation
 from ...te.schedule import Schedule
 from .dense_cpu import fuses_without_division
-from .schedule import extent_of, inline_producers, operations, parallelise, same_shape, schedule_default, work_of
+from .schedule import extent_of, operations, parallelise, same_shape, schedule_default, work_of
 
 OUTPUTS = ("softmax_output", "log_softmax_output", "norm_output")
 

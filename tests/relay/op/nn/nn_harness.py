@@ -74,7 +74,6 @@ def infer(build: Callable[..., Any], *types: Any) -> Any:
 def ort(op: str, opset: int = 17, outputs: int = 1, **attrs: Any) -> Callable[..., Any]:
     """ONNX Runtime's result for one node."""
     def run(*arrays: np.ndarray) -> Any:
-        import onnx
         import onnxruntime
         from onnx import helper
 

@@ -16,7 +16,7 @@ from ...expr import Call
 from ..attrs_common import OPT_DTYPE
 from ..registry import declare
 from ..transform.transpose import convert_layout
-from .common import div, expect, known, mul, shown, tensor
+from .common import div, expect, known, mul, tensor
 from .numeric import convolve
 from .utils import pad_pairs, pad_tuple, repeat
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ....ir.attrs import INT, INTS, OPT_INT, OPT_INTS, STR, Field
 from ....ir.expr import RelayExpr
-from ....ir.op import Op, OpPattern
+from ....ir.op import OpPattern
 from ....ir.type import TensorType, Type
 from ....support.errors import TypeMismatchError
 from ...expr import Call

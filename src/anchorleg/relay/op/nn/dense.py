@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ....ir.attrs import BOOL, INT, OPT_INT, STR, Attrs, Field
+from ....ir.attrs import BOOL, OPT_INT, STR, Attrs, Field
 from ....ir.expr import Any as AnyDim, RelayExpr
 from ....ir.op import Op, OpPattern
 from ....ir.type import TensorType, Type

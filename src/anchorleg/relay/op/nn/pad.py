@@ -9,7 +9,7 @@ from ....ir.attrs import FLOAT, INTS, NESTED_INTS, STR, Attrs, Field
 from ....ir.expr import Any as AnyDim, RelayExpr
 from ....ir.op import Op, OpPattern
 from ....ir.type import TensorType, Type
-from ....support.errors import ArgumentError, TypeMismatchError
+from ....support.errors import TypeMismatchError
 from ...expr import Call, Constant, const
 from ..registry import declare
 from .common import add, known, shown, tensor

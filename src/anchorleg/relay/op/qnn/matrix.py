@@ -1,7 +1,7 @@
 """Convolutions, products and pooling of quantised tensors."""
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any
 
 import numpy as np
 
