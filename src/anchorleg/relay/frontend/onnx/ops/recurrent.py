@@ -12,7 +12,7 @@ import numpy as np
 from .....ir.expr import RelayExpr
 from .....support.errors import ArgumentError, UnsupportedOpError
 from ..context import NodeContext
-from ..loops import while_loop
+from ..while_loop import while_loop
 from ..make import call, cast, concat, const, expand_dims, reshape, slice_axis, split, squeeze, stack, stack_many, transpose, where
 from ..registry import op
 from .activation import elu_of, hard_sigmoid_of, softplus_of

@@ -1,0 +1,129 @@
+"""A loop over values as a local function that calls itself, for layers with a number of steps that is known only at run time.
+
+What a body uses and does not change is bound outside of the loop, so that it is computed once.
+"""
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+from ....ir.expr import Any as AnyDim, RelayExpr
+from ....ir.type import FuncType, TensorType, TupleType, Type
+from ....ir.visit import post_order
+from ....support.errors import ArgumentError, TypeMismatchError
+from ...analysis.variables import bound_vars, expr_children
+from ...expr import Call, Constant, If, Let, Tuple, TupleGetItem, Var
+from ...function import Function
+from ...transform.infer_type import infer_type
+from .context import NodeContext
+from .make import call
+
+Body = Callable[[list[Var]], "list[RelayExpr]"]
+Condition = Callable[[list[Var]], RelayExpr]
+
+
+def join_types(a: Type, b: Type) -> Type:
+    """The type that covers both: sizes that differ are not known.  TypeMismatchError where rank or dtype differ."""
+    if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.fields) == len(b.fields):
+        return TupleType([join_types(x, y) for x, y in zip(a.fields, b.fields)])
+    if not isinstance(a, TensorType) or not isinstance(b, TensorType) or a.dtype != b.dtype or len(a.dims) != len(b.dims):
+        raise TypeMismatchError(f"a value that a loop carries changes its type from {a} to {b}")
+    return TensorType([x if x is y or isinstance(x, int) and x == y else AnyDim() for x, y in zip(a.dims, b.dims)], a.dtype)
+
+
+def _covers(a: Type, b: Type) -> bool:
+    """Whether every value of type ``b`` is one of type ``a``."""
+    if isinstance(a, TupleType):
+        return isinstance(b, TupleType) and len(a.fields) == len(b.fields) and all(map(_covers, a.fields, b.fields))
+    return isinstance(a, TensorType) and isinstance(b, TensorType) and a.dtype == b.dtype and len(a.dims) == len(b.dims) \
+        and all(isinstance(x, AnyDim) or x == y for x, y in zip(a.dims, b.dims))
+
+
+def while_loop(n: NodeContext, condition: Condition, body: Body, initial: Sequence[RelayExpr], names: Sequence[str]) -> list[RelayExpr]:
+    """The values carried by a loop when its condition fails; ``body`` gives those of the next turn."""
+    initial = n.settled(*initial)
+    types = [n.builder.type_of(e) for e in initial]
+    for _ in range(64):  # each time at least one more size turns out to change
+        params = [_var(name, ty) for name, ty in zip(names, types)]
+        going = n.settled(condition(params))[0]
+        following = n.settled(*body(params))
+        found = [n.builder.type_of(e) for e in following]
+        if all(_covers(a, b) for a, b in zip(types, found)):
+            return _written(n, params, going, following, initial, types)
+        types = [join_types(a, b) for a, b in zip(types, found)]
+    raise ArgumentError("the types of what a loop carries do not settle")
+
+
+def _var(name: str, ty: Type) -> Var:
+    return infer_type(Var(name, ty))
+
+
+def _written(n: NodeContext, params: list[Var], going: RelayExpr, following: list[RelayExpr], initial: Sequence[RelayExpr],
+             types: list[Type]) -> list[RelayExpr]:
+    result = TupleType(types)
+    loop = _var("while", FuncType(types, result))
+    scalar = going if not n.dims(going) else call("reshape", going, newshape=())
+    again, done = Call(loop, following), Tuple(params)
+    body: RelayExpr = If(scalar, again, done)
+    outside = invariants(body, {id(v) for v in (*params, loop)})
+    body, lets = _bound_outside(body, outside)
+    whole: RelayExpr = Let(loop, Function(params, body, result), Call(loop, list(initial)))
+    for var, value in reversed(lets):
+        whole = Let(var, value, whole)
+    whole = infer_type(whole)
+    whole.span = n.builder.span
+    return n.settled(*[TupleGetItem(whole, i) for i in range(len(types))])
+
+
+def invariants(body: RelayExpr, inside: set[int]) -> list[RelayExpr]:
+    """The largest parts of a loop's body that depend on nothing bound in it, constants and variables left out."""
+    depends = _dependences(body, inside)
+    found: dict[int, RelayExpr] = {}
+    seen: set[int] = set()
+    stack: list[Any] = [body]
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if not depends[id(node)]:
+            if isinstance(node, (Call, TupleGetItem, If, Let)):
+                found[id(node)] = node
+            elif isinstance(node, Tuple):
+                stack.extend(node.fields)
+        elif not isinstance(node, Function):
+            stack.extend(expr_children(node))
+    return list(found.values())
+
+
+def _dependences(body: RelayExpr, inside: set[int]) -> dict[int, int]:
+    """For each expression the variables bound in the body that are free in it, as a bit set."""
+    bit = {v: 1 << i for i, v in enumerate([*inside, *(id(v) for v in bound_vars(body) if id(v) not in inside)])}
+    found: dict[int, int] = {}
+    for node in post_order(body, expr_children):
+        here = bit.get(id(node), 0)
+        for c in expr_children(node):
+            here |= found[id(c)]
+        for v in (node.var,) if isinstance(node, Let) else node.params if isinstance(node, Function) else ():
+            here &= ~bit.get(id(v), 0)
+        found[id(node)] = here
+    return found
+
+
+def _bound_outside(body: RelayExpr, outside: list[RelayExpr]) -> tuple[RelayExpr, list[tuple[Var, RelayExpr]]]:
+    """The body with its invariant parts replaced by variables, and those variables' values."""
+    lets = [(_var(f"outer_{i}", e.checked_type), e) for i, e in enumerate(outside)]
+    memo: dict[int, Any] = {id(e): v for v, e in lets}
+    for node in post_order(body, lambda x: () if id(x) in memo else expr_children(x)):
+        if id(node) in memo:
+            continue
+        if isinstance(node, (Var, Constant)):
+            memo[id(node)] = node
+            continue
+        new = node.map_children(lambda c: memo.get(id(c), c))
+        if new is not node:
+            new._checked_type, new.span = node._checked_type, node.span
+        memo[id(node)] = new
+    return memo[id(body)], lets
+
+
+__all__ = ["invariants", "join_types", "while_loop"]
