@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
 from ...autotvm import task
+from ...ir.expr import IntImm
 from ...ir.op import Op
 from ...ir.transform import PassContext
 from ...ir.visit import post_order
@@ -84,7 +85,11 @@ class _Describer:
         return " ".join(f"{t.dtype}[{', '.join(map(self._dim, t.dims))}]" for t in flatten_tensor_types(ty))
 
     def _dim(self, dim: Any) -> str:
-        return str(dim) if isinstance(dim, int) else f"?{self.symbols.setdefault(id(dim), len(self.symbols))}"
+        if isinstance(dim, int):
+            return str(dim)
+        if not dim.children():
+            return str(dim.value) if isinstance(dim, IntImm) else f"?{self.symbols.setdefault(id(dim), len(self.symbols))}"
+        return f"{type(dim).__name__}({', '.join(map(self._dim, dim.children()))})"  # a formula of other sizes, not deep
 
 
 def canonical_text(func: Function) -> str:

@@ -65,7 +65,14 @@ class _Builder(Walker):
 
     def te_shape(self, ty: TensorType) -> list[Any]:
         """The type's shape for TE; one size variable per distinct ``Any`` object."""
-        return [self.dims.setdefault(id(d), dim_for_te(d)) if isinstance(d, AnyDim) else d for d in ty.dims]
+        return [self._te_dim(d) for d in ty.dims]
+
+    def _te_dim(self, dim: Any) -> Any:
+        if isinstance(dim, AnyDim):
+            return self.dims.setdefault(id(dim), dim_for_te(dim))
+        if isinstance(dim, int) or not dim.children():
+            return dim
+        return dim.map_children(self._te_dim)  # a formula of a few sizes
 
     def te_type(self, ty: Any) -> Any:
         """A result's type for TE: unknown dimensions as size variables."""
@@ -148,8 +155,7 @@ def _distinct(outputs: list[Any], inputs: list[Any]) -> list[Any]:
     result: list[Any] = []
     for tensor in outputs:
         if id(tensor) in seen or _is_placeholder(tensor):
-            source = tensor
-            tensor = te.compute(source.shape, lambda *i, source=source: source(*i), name="identity", tag="elemwise")
+            tensor = te.compute(tensor.shape, tensor.__call__, name="identity", tag="elemwise")
         seen.add(id(tensor))
         result.append(tensor)
     return result

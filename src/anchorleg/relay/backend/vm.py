@@ -101,8 +101,10 @@ class _Kernels:
             return self._numbers[key]
         try:
             self.builder.request(func, self.target)
-        except AnchorlegError as exc:
-            logger.info("no kernel for %s: %s", _name(func), exc)
+        except Exception as exc:  # whatever a compute or schedule makes of sizes that are not known: the rules can do it
+            if not isinstance(exc, AnchorlegError) and _all_known(func):
+                raise
+            logger.info("no kernel for %s: %s: %s", _name(func), type(exc).__name__, exc)
             self._numbers[key] = self._host(func, "host_")
             return self._numbers[key]
         number = self._add(key, f"vm_mod_{_name(func)}", "kernel", func)
@@ -131,6 +133,13 @@ class _Kernels:
         for number, func in self.hosts.items():
             entries[number] = entries[number]._replace(payload=host_payload(func))
         return entries, compiled_module(kernels, self.target)
+
+
+def _all_known(func: Function) -> bool:
+    """Whether every size in a primitive function is known."""
+    from ..transform.fuse_ops import is_static
+
+    return is_static(func.ret_type) and all(is_static(p.checked_type) for p in func.params)
 
 
 def _name(func: Function) -> str:

@@ -23,7 +23,7 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from ...ir.expr import Any as AnyDim, GlobalVar, RelayExpr
+from ...ir.expr import Any as AnyDim, GlobalVar, IntImm, RelayExpr
 from ...ir.module import IRModule
 from ...ir.op import Op
 from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_pass
@@ -31,11 +31,12 @@ from ...ir.type import FuncType, TensorType, TupleType, Type
 from ...ir.visit import post_order, trampoline
 from ...runtime import ndarray
 from ...runtime.dtype import DataType
+from ...tir import max as max_, op as tir_op
 from ..adt import Clause, Constructor, Match
 from ..expr import Call, Constant, If, Let, Tuple, TupleGetItem, Var
 from ..function import Function
 from ..op import memory, vm
-from ..op.shape_func.dims import Dim, DimTable
+from ..op.shape_func.dims import Dim, DimTable, Size
 from ..op.shape_func.evaluate import Evaluator, children, params_of
 from ..op.shape_func.program import assemble, is_computable
 from ..op.shape_func.registry import Known, flatten_types
@@ -94,17 +95,13 @@ class _Manifest:
         """The tensor type with one ``Any`` per size."""
         return TensorType([d if isinstance(d, int) else self.sizes.setdefault(d, AnyDim()) for d in known.dims], known.dtype)
 
-    def typed(self, facts: Sequence[Known], ty: Type) -> Type:
-        """A type refilled with what is known of its tensors."""
+    def typed(self, facts: Sequence[Known], ty: Type, formulas: Formulas | None = None) -> Type:
+        """A type refilled with what is known of its tensors; with ``formulas``, sizes are written in terms of those at hand."""
         rest = iter(facts)
+        if formulas is not None:
+            return _refilled(ty, rest, lambda k: TensorType([d if isinstance(d, int) else formulas.of(d) for d in k.dims], k.dtype))
 
-        def build(t: Type) -> Type:
-            if isinstance(t, TupleType):
-                return TupleType([build(f) for f in t.fields])
-            known = next(rest)
-            return self.type_of(known) if isinstance(t, TensorType) else t
-
-        return build(ty)
+        return _refilled(ty, rest, self.type_of)
 
     # -- the walk
 
@@ -303,21 +300,23 @@ class _Manifest:
             new_params.append(q)
         facts.run(func.body)
         memo: dict[int, RelayExpr] = {id(p): q for p, q in zip(func.params, new_params)}
+        at_hand = [d for n in (*func.params, func.body) for k in facts.known[id(n)] for d in k.dims if isinstance(d, Size)]
+        formulas = Formulas({d: self.sizes.setdefault(d, AnyDim()) for d in at_hand}, self.sizes)
         for node in post_order(func.body, children):
             if id(node) not in memo:
-                memo[id(node)] = self._retyped(node, memo, facts)
+                memo[id(node)] = self._retyped(node, memo, facts, formulas)
         body = memo[id(func.body)]
         new = Function(new_params, body, body._checked_type, (), func.attrs)
         new._checked_type = FuncType([q._checked_type for q in new_params], body._checked_type)
         return new, facts.known[id(func.body)], facts.missing, facts.checks
 
-    def _retyped(self, node: Any, memo: dict[int, RelayExpr], facts: Evaluator) -> RelayExpr:
+    def _retyped(self, node: Any, memo: dict[int, RelayExpr], facts: Evaluator, formulas: Formulas) -> RelayExpr:
         if isinstance(node, Constant):
             return node
         kids = {id(c): memo[id(c)] for c in children(node)}
         new = node.map_children(lambda c: kids.get(id(c), c))
         new = node.replace() if new is node else new
-        new._checked_type = self.typed(facts.known[id(node)], node.checked_type)
+        new._checked_type = self.typed(facts.known[id(node)], node.checked_type, formulas)
         return new
 
     def local_program(self, func: Function, args: Sequence[RelayExpr]) -> Any:
@@ -421,6 +420,62 @@ class _Manifest:
         scope.bindings.append((var, call))
         return True
 
+
+
+class Formulas:
+    """Sizes inside a primitive function in terms of the sizes of its arguments and results, which compiled code is given."""
+
+    def __init__(self, at_hand: dict[Dim, AnyDim], others: dict[Dim, AnyDim]) -> None:
+        self.at_hand, self.others = at_hand, others
+        self.plain = {d.terms[0][0]: a for d, a in at_hand.items() if len(d.terms) == 1 and d.terms[0][1] == 1}  # type: ignore[union-attr]
+        self.made: dict[Dim, Any] = dict(at_hand)
+
+    def of(self, size: Dim) -> Any:
+        """The size as an expression of those at hand; one of its own where there is none."""
+        if size not in self.made:
+            terms = [self._term(m, c) for m, c in size.terms]  # type: ignore[union-attr]
+            if any(t is None for t in terms):
+                self.made[size] = self.others.setdefault(size, AnyDim())
+            else:
+                total = terms[0]
+                for t in terms[1:]:
+                    total = tir_op.add(total, t)
+                self.made[size] = total
+        return self.made[size]
+
+    def _term(self, atoms: tuple[int, ...], factor: int) -> Any:
+        if not atoms:
+            return IntImm("int64", factor)
+        found = self._product(atoms)
+        return found if found is None or factor == 1 else tir_op.multiply(found, IntImm("int64", factor))
+
+    def _product(self, atoms: tuple[int, ...]) -> Any:
+        """A product of atoms as a product, or a quotient, of sizes at hand."""
+        left, result = list(atoms), None
+        for known, size in sorted(self.plain.items(), key=lambda item: -len(item[0])):
+            while known and all(left.count(a) >= known.count(a) for a in known):
+                for a in known:
+                    left.remove(a)
+                result = size if result is None else tir_op.multiply(result, size)
+        if not left:
+            return result
+        for whole, size in self.plain.items():
+            rest = list(whole)
+            if all(whole.count(a) >= atoms.count(a) for a in atoms):
+                for a in atoms:
+                    rest.remove(a)
+                by = self.plain.get(tuple(rest))
+                if by is not None:
+                    return tir_op.floordiv(size, max_(by, IntImm("int64", 1)))
+        return None
+
+
+def _refilled(ty: Type, facts: Any, make: Any) -> Type:
+    """A type with its tensors made anew from what is known of them, in order."""
+    if isinstance(ty, TupleType):
+        return TupleType([_refilled(f, facts, make) for f in ty.fields])
+    known = next(facts)
+    return make(known) if isinstance(ty, TensorType) else ty
 
 
 def _is_row(call: Call, func: Function) -> bool:

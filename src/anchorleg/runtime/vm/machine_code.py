@@ -51,6 +51,8 @@ E_RESHAPE = 6
 E_ROW = 7
 E_VALUE = 8
 
+INT64 = 81920       # the dtype int64: code 0, 64 bits, one lane
+
 STORAGE = 0
 TENSOR = 1
 ADT = 2
@@ -812,7 +814,7 @@ def run(m):
             o = ld(r + 8 * ld(pc + 16))
             rank = stack(1)
             st(rank, ld(o + 32))
-            p = new_tensor(m, 1, 0, 8, ld(o + 32), rank)
+            p = new_tensor(m, 1, INT64, 8, ld(o + 32), rank)
             if p == 0:
                 return fail(m, pc, E_MEMORY, 64, 0)
             memcpy(ld(p + 16), o + 56, 8 * ld(o + 32))
