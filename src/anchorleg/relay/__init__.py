@@ -30,7 +30,7 @@ _LAZY: dict[str, tuple[str, str | None]] = {
                                        "transform", "type_functor", "loops", "debug", "param_dict", "collage", "data_dep_optimization")},
     "nn": ("op.nn", None), "parser": ("text.parser", None),
     "build": ("build_module", "build"), "create_executor": ("executors", "create_executor"),
-    "optimize": ("build_module", "optimize"), "build_config": ("transform", "build_config"), "vm": ("backend.vm", None),
+    "optimize": ("build_module", "optimize_and_fuse"), "build_config": ("transform", "build_config"), "vm": ("backend.vm", None),
     "parse": ("text.parser", "parse"), "fromtext": ("text.parser", "fromtext"), "parse_expr": ("text.parser", "parse_expr"),
     "ExprFunctor": ("expr_functor", "ExprFunctor"), "ExprVisitor": ("expr_functor", "ExprVisitor"),
     "ExprMutator": ("expr_functor", "ExprMutator"), "TypeFunctor": ("type_functor", "TypeFunctor"),

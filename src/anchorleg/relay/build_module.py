@@ -53,6 +53,11 @@ def fuse(mod: IRModule, target: Any = None) -> IRModule:
         return pipeline(FUSE)(mod)
 
 
+def optimize_and_fuse(mod: Any, target: Any = None, params: Mapping[str, Any] | None = None) -> tuple[IRModule, dict[str, Any]]:
+    """The module as ``build`` hands it to code generation (upstream's ``relay.optimize``)."""
+    return fuse(optimize(mod, target, params)[0], target), {}
+
+
 def build(ir_mod: Any, target: Any = None, target_host: Any = None, executor: Executor = Executor("graph"),
           runtime: Runtime = Runtime("cpp"), workspace_memory_pools: Any = None, constant_memory_pools: Any = None,
           params: Mapping[str, Any] | None = None, mod_name: str = "default", progress: Progress | None = None) -> Any:

@@ -704,7 +704,7 @@ class GraphModule:
             return measure(lambda: run(where.device_type, where.device_id, *pairs), *options)
         if kwargs:
             self._executor.set_inputs(kwargs)
-        return measure(self._run if func_name == "run" else self.module[func_name], *options)
+        return self.module.time_evaluator(func_name, device, *options)()
 
 
 def kernels_of(library: object) -> Mapping[str, "Kernel | PackedFunc"]:

@@ -16,7 +16,12 @@ __all__ = ["GenericFunc", "Target", "TargetKind", "adreno", "arm_cpu", "bifrost"
            "register_tag", "riscv_cpu", "rocm", "stm32", "vta"]
 
 
+_FILES = {"tag": "tags", "compilation_config": "virtual_device"}
+
+
 def __getattr__(name: str) -> Any:
-    if name in ("build", "codegen", "cpu", "detect", "tag"):
-        return importlib.import_module(f"{__name__}.{'tags' if name == 'tag' else name}")
+    if name in ("VirtualDevice", "CompilationConfig", "make_compilation_config"):
+        return getattr(importlib.import_module(f"{__name__}.virtual_device"), name)
+    if name in ("build", "codegen", "cpu", "detect", "tag", "virtual_device", "compilation_config"):
+        return importlib.import_module(f"{__name__}.{_FILES.get(name, name)}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

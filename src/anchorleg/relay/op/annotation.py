@@ -66,15 +66,23 @@ for _name, _attrs, _more, _doc in _TABLE:
     declare(_name, attrs=_attrs, relation=same_as_input_rel, pattern=OpPattern.OPAQUE, numpy=_same, doc=_doc, level=10, **_more)
 
 
+def _virtual(device: Any) -> Any:
+    from ...target.virtual_device import VirtualDevice
+
+    return device if isinstance(device, VirtualDevice) else VirtualDevice(device)
+
+
 def on_device(body: RelayExpr, device: Any, constrain_result: bool = False, constrain_body: bool = True) -> Call:
-    """``body``, to be computed on ``device`` and, with ``constrain_result``, stored there."""
-    attrs = OnDeviceAttrs(virtual_device=device, constrain_result=constrain_result, constrain_body=constrain_body)
+    """``body``, to be computed on ``device`` (a name, Device or VirtualDevice) and, with ``constrain_result``, stored there."""
+    where = _virtual(device if constrain_result or constrain_body else None)
+    attrs = OnDeviceAttrs(virtual_device=where, constrain_result=constrain_result, constrain_body=constrain_body)
     return Call(Op.get("on_device"), [body], attrs)
 
 
 def device_copy(data: RelayExpr, src_device: Any, dst_device: Any) -> Call:
-    """``data`` copied from one device to another."""
-    return Call(Op.get("device_copy"), [data], DeviceCopyAttrs(src_virtual_device=src_device, dst_virtual_device=dst_device))
+    """``data`` copied from one device to another (names, Devices or VirtualDevices)."""
+    attrs = DeviceCopyAttrs(src_virtual_device=_virtual(src_device), dst_virtual_device=_virtual(dst_device))
+    return Call(Op.get("device_copy"), [data], attrs)
 
 
 def stop_fusion(data: RelayExpr) -> Call:

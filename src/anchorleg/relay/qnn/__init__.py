@@ -1,4 +1,13 @@
 """Quantised neural networks: the operators are in ``relay.qnn.op``."""
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from . import op
+
+
+def __getattr__(name: str) -> Any:
+    if name == "transform":
+        return importlib.import_module(f"{__name__}.transform")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

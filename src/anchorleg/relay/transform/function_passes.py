@@ -24,8 +24,12 @@ def function_pass(pass_func: Any = None, opt_level: int | None = None, name: str
     return create(pass_func) if pass_func is not None else create
 
 
-def _over_functions(fn: Any, info: PassInfo) -> ModulePass:
+class FunctionPass(ModulePass):
+    """A pass that works function by function."""
+
+
+def _over_functions(fn: Any, info: PassInfo) -> FunctionPass:
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
         return map_functions(mod, lambda f: fn(f, mod, ctx))
 
-    return ModulePass(run, info)
+    return FunctionPass(run, info)
