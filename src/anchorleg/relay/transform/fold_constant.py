@@ -10,7 +10,7 @@ after::
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
@@ -19,16 +19,16 @@ from ...ir.module import IRModule
 from ...ir.op import Op
 from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_pass
 from ...ir.type import TensorType, TupleType
+from ...ir.visit import Walker
 from ...runtime import ndarray
 from ...runtime.dtype import DataType
+from ..analysis.variables import exprs
 from ..expr import Call, Constant, If, Let, Tuple, TupleGetItem
-from ..function import Function
 from ..op.registry import evaluate
-from .bind import substitute
-from .common import map_functions, rewrite_exprs
+from .common import carry_type, descends, map_functions, rewrite_exprs
 
 # These make a large tensor of nothing: cheaper computed where they are used than stored.
-_NOT_FOLDED = frozenset({"zeros_like", "ones_like", "full_like", "full", "zeros", "ones", "device_copy", "on_device", "annotation.stop_fusion"})
+_NOT_FOLDED = frozenset({"zeros_like", "ones_like", "full_like", "full", "zeros", "ones", "device_copy", "on_device", "annotation.stop_fusion", "nn.dropout"})
 _FREE_BYTES = 1 << 20  # a result up to this size is always folded
 _GROWTH = 4  # a larger one only when not over this many times its arguments
 
@@ -97,10 +97,6 @@ def _fold(old: Any, new: Any) -> RelayExpr:
             return _as_expr(evaluate(new.op, new.attrs, [_arrays(a) for a in new.args], old.checked_type))
     if isinstance(new, TupleGetItem) and isinstance(new.tuple_value, Tuple):
         return new.tuple_value.fields[new.index]
-    if isinstance(new, Let) and isinstance(new.value, Constant):
-        return substitute(new.body, {new.var: new.value})
-    if isinstance(new, If) and isinstance(new.cond, Constant):
-        return new.true_branch if bool(new.cond.data.as_numpy_view()) else new.false_branch
     return new
 
 
@@ -109,21 +105,51 @@ def fold_node(expr: RelayExpr) -> RelayExpr:
     return _fold(expr, expr)
 
 
-def fold_constants(expr: RelayExpr) -> RelayExpr:
+class _Folder(Walker):
+    """Folds programs with bindings and branches: a constant takes its variable's place before the body is looked at."""
+
+    def __init__(self, rule: Callable[[Any, Any], RelayExpr]) -> None:
+        super().__init__()
+        self.rule = rule
+
+    def visit_Let(self, let: Let) -> Any:
+        value = yield let.value
+        if isinstance(value, Constant):
+            self.memo[id(let.var)] = (let.var, value)
+            return (yield let.body)
+        body = yield let.body
+        return carry_type(let, let.replace(value=value, body=body))
+
+    def visit_If(self, node: If) -> Any:
+        cond = yield node.cond
+        if isinstance(cond, Constant):
+            return (yield node.true_branch if bool(cond.data.as_numpy_view()) else node.false_branch)
+        yes, no = yield [node.true_branch, node.false_branch]
+        return carry_type(node, node.replace(cond=cond, true_branch=yes, false_branch=no))
+
+    def visit_default(self, node: Any) -> Any:
+        if not descends(node):
+            return node
+        kids = node.children()
+        results = yield kids
+        table = {id(k): r for k, r in zip(kids, results)}
+        new = carry_type(node, node.map_children(lambda c: table[id(c)]))
+        return self.rule(node, new) if isinstance(node, RelayExpr) else new
+
+
+def fold_constants(expr: RelayExpr, rule: Callable[[Any, Any], RelayExpr] = _fold) -> RelayExpr:
     """One typed expression with its constant parts evaluated."""
-    return rewrite_exprs(expr, _fold)
+    if any(isinstance(n, (Let, If)) for n in exprs(expr)):
+        return _Folder(rule).visit(expr)
+    return rewrite_exprs(expr, rule)
 
 
-def FoldConstant(fold_qnn: bool = True) -> Pass:
+def FoldConstant(fold_qnn: bool = False) -> Pass:
     """Evaluates constant parts by numpy; never compiles.  With ``fold_qnn`` false, quantised operators are left alone."""
-
-    def fold(func: Function) -> Function:
-        if fold_qnn:
-            return fold_constants(func)  # type: ignore[return-value]
-        return rewrite_exprs(func, lambda old, new: new if _is_qnn(new) else _fold(old, new))  # type: ignore[return-value]
+    rule = _fold if fold_qnn else lambda old, new: new if _is_qnn(new) else _fold(old, new)
 
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
-        return map_functions(mod, fold)
+        return map_functions(mod, lambda f: fold_constants(f, rule))  # type: ignore[arg-type,return-value]
 
     return ModulePass(run, PassInfo(2, "FoldConstant", ["InferType"]))
 
@@ -132,4 +158,4 @@ def _is_qnn(expr: Any) -> bool:
     return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name.startswith("qnn.")
 
 
-register_pass("FoldConstant", FoldConstant)
+register_pass("FoldConstant", lambda: FoldConstant(fold_qnn=True))

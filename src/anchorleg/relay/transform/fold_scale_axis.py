@@ -101,7 +101,7 @@ def _into_weight(node: Call, scale: Scale) -> Call | None:
     """A convolution or dense call with its outputs scaled, by its weight."""
     axis = _weight_axis(node, "O")
     weight = node.args[1] if len(node.args) > 1 else None
-    if axis is None or not isinstance(weight, Constant):
+    if axis is None or not isinstance(weight, Constant) or weight.data.as_numpy_view().dtype != scale.values.dtype:
         return None
     out_layout = "" if is_op(node, "nn.dense") else node.attrs.out_layout or node.attrs.data_layout
     if scale.axis >= 0 and scale.axis != _channel_axis(node, out_layout):
@@ -204,6 +204,8 @@ def fold_forward(func: Function) -> Function:
         if found is None:
             return new
         data, scale = found
+        if new.args[1].data.as_numpy_view().dtype != scale.values.dtype:  # a scale would be lost in an integer weight
+            return new
         channel = len(data.checked_type.dims) - 1 if is_op(new, "nn.dense") else _channel_axis(new, new.attrs.data_layout)
         if scale.axis >= 0 and scale.axis != channel:
             return new
