@@ -3,6 +3,7 @@
     .global _start
 _start:
     la sp, _stack_top
+    la tp, _tls_start
     la t0, _bss_start
     la t1, _bss_end
 1:  bgeu t0, t1, 2f

@@ -1,0 +1,86 @@
+"""Networks compiled to C run on emulated small machines, and compute what this machine computes."""
+from __future__ import annotations
+
+import functools
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from anchorleg.micro import BOARDS, create_project
+
+from .models import NETWORKS, build_c
+
+
+@functools.lru_cache(maxsize=None)
+def built(name):
+    return build_c(NETWORKS[name](), mod_name=name)
+
+
+def make_project(name, tmp_path, board):
+    project = create_project(built(name), tmp_path, board)
+    missing = project.missing_tools()
+    if missing:
+        pytest.skip(f"needs {', '.join(missing)} (Debian: gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm qemu-system-misc "
+                    "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf)")
+    return project
+
+
+@pytest.mark.parametrize("board", [b for b in BOARDS if b != "host"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_emulated_boards_agree_with_the_host(name, board, tmp_path):
+    project = make_project(name, tmp_path, board)
+    assert project.make() == "", "the cross compiler warned"
+    printed = project.make("run", timeout=120)
+    assert printed.rstrip().endswith("PASS")
+    results = project.results(printed)
+    assert len(results) == len(project.expected)
+    for got, expected in zip(results, project.expected):
+        if expected.dtype.kind in "iu":
+            np.testing.assert_array_equal(got, expected)
+        else:
+            np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_sources_are_clean_under_sanitizers(name, tmp_path):
+    project = make_project(name, tmp_path, "host")
+    done = subprocess.run(["make", "-s", "model.elf", "EXTRA=-fsanitize=address,undefined -fno-sanitize-recover=all -g"], cwd=tmp_path,
+                          capture_output=True, text=True)
+    if done.returncode != 0 and "sanitize" in done.stderr:
+        pytest.skip("this compiler has no sanitizers")
+    assert (done.returncode, done.stderr) == (0, "")
+    done = subprocess.run(["./model.elf"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.rstrip().endswith("PASS"), done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("name", ["cnn", "wake_word"])
+def test_sources_compile_without_a_warning(name, compiler, tmp_path):
+    if shutil.which(compiler) is None:
+        pytest.skip(f"needs {compiler}")
+    files = built(name).lib.all_files()
+    for file, text in files.items():
+        (tmp_path / file).write_text(text)
+    for source in ("lib0.c", "lib1.c"):
+        done = subprocess.run([compiler, "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-c", source], cwd=tmp_path,
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[:2000]
+
+
+def test_a_wrong_result_is_noticed(tmp_path):
+    project = make_project("mlp", tmp_path, "host")
+    header = (tmp_path / "test_data.h").read_text()
+    start = header.index("expected_0[")
+    brace = header.index("{", start)
+    (tmp_path / "test_data.h").write_text(header[: brace + 1] + "\n    0.75f," + header[header.index(",", brace) + 1:])
+    with pytest.raises(Exception, match="FAIL"):
+        project.make("run")
+
+
+def test_the_wake_word_network_is_small():
+    factory = built("wake_word")
+    weights = sum(c.nbytes for c in factory.built.program.constants)
+    assert weights < 200_000
+    assert factory.plan.total <= factory.plan.lower_bound * 1.05
