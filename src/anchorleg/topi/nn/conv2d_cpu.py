@@ -16,7 +16,7 @@ from ...te.schedule import Schedule
 from ...te.tensor import Tensor
 from ...tir.data_layout import BijectiveLayout
 from .common import dims, pads_of
-from .conv import conv2d_NCHWc
+from .conv import conv2d_NCHWc, depthwise_conv2d_NCHWc
 from .pad import pad_axes
 from .schedule import (accumulate_locally, extent_of, find_anchor, inline_producers, lanes_of, operations, parallelise, schedule_default,
                        schedule_other, work_of)
@@ -75,11 +75,28 @@ def conv2d_packed(data: Tensor, kernel: Tensor, strides: Any, padding: Any, dila
     """A convolution in any plain layout that packs data and weight by channels inside the kernel, and unpacks the result."""
     to_data, to_kernel = BijectiveLayout(data_layout, f"NCHW{icb}c"), BijectiveLayout(kernel_layout, f"OIHW{icb}i{ocb}o")
     padded = pad_axes(data, [data_layout.index(a) for a in "HW"], pads_of(padding, 2))
-    packed = te.compute(to_data.forward_shape(dims(padded)), lambda *i: padded(*to_data.backward_index(i)), name="data_vec", tag="layout_copy")
-    weights = te.compute(to_kernel.forward_shape(dims(kernel)), lambda *i: kernel(*to_kernel.backward_index(i)), name="kernel_vec",
-                         tag="layout_copy")
+    packed, weights = _relaid(padded, to_data, "data_vec"), _relaid(kernel, to_kernel, "kernel_vec")
     out = conv2d_NCHWc(packed, weights, strides, 0, dilation, f"NCHW{icb}c", f"NCHW{ocb}c", out_dtype, groups)
-    to_out = BijectiveLayout(data_layout, f"NCHW{ocb}c")
+    return _unpacked(out, data_layout, ocb)
+
+
+def depthwise_conv2d_packed(data: Tensor, kernel: Tensor, strides: Any, padding: Any, dilation: Any, data_layout: str, kernel_layout: str,
+                            block: int, out_dtype: str) -> Tensor:
+    """A depthwise convolution in any plain layout that packs its data by channels inside the kernel, and unpacks the result."""
+    to_data = BijectiveLayout(data_layout, f"NCHW{block}c")
+    padded = pad_axes(data, [data_layout.index(a) for a in "HW"], pads_of(padding, 2))
+    packed = _relaid(padded, to_data, "data_vec")
+    weights = _relaid(kernel, BijectiveLayout(kernel_layout, f"OIHW1i{block}o"), "kernel_vec")
+    out = depthwise_conv2d_NCHWc(packed, weights, strides, 0, dilation, f"NCHW{block}c", f"NCHW{block}c", out_dtype)
+    return _unpacked(out, data_layout, block)
+
+
+def _relaid(source: Tensor, layout: BijectiveLayout, name: str) -> Tensor:
+    return te.compute(layout.forward_shape(dims(source)), lambda *i: source(*layout.backward_index(i)), name=name, tag="layout_copy")
+
+
+def _unpacked(out: Tensor, data_layout: str, block: int) -> Tensor:
+    to_out = BijectiveLayout(data_layout, f"NCHW{block}c")
     return te.compute(to_out.backward_shape(dims(out)), lambda *i: out(*to_out.forward_index(i)), name="unpacked", tag=tag.INJECTIVE)
 
 
@@ -161,11 +178,11 @@ def schedule_depthwise_conv2d_NCHWc(outs: Any, target: Any = None) -> Schedule:
     is padded at a time, in the cache.
     """
     outs = list(outs) if isinstance(outs, (list, tuple)) else [outs]
-    anchor = find_anchor(outs[0].op)
-    if len(outs) != 1 or anchor is None or not _by_channels(anchor):
+    anchor = next((op for op in operations(outs) if _by_channels(op)), None)
+    if len(outs) != 1 or anchor is None:
         return schedule_default(outs, target)
-    final = outs[0].op
-    s = te.create_schedule([final])
+    final = outs[0].op if find_anchor(outs[0].op) is anchor else anchor
+    s = te.create_schedule([outs[0].op])
     padding = next((t.op for t in anchor.input_tensors if t.op.tag.endswith(",pad")), None)
     for op in inline_producers(s, outs, keep=[padding] if padding is not None else []):
         if op is not anchor and op is not final and op is not padding:
@@ -180,8 +197,8 @@ def schedule_depthwise_conv2d_NCHWc(outs: Any, target: Any = None) -> Schedule:
 
 def _by_channels(anchor: Operation) -> bool:
     """Whether windows over (rows, columns) of (n, chunk, y, x, lane) are reduced channel by channel."""
-    return (anchor.tag in ("depthwise_conv2d_NCHWc", "pool_max", "pool_sum") and len(anchor.axis) == 5 and len(anchor.reduce_axis) == 2
-            and _static(anchor))
+    return (isinstance(anchor, ComputeOp) and anchor.tag in ("depthwise_conv2d_NCHWc", "pool_max", "pool_sum") and len(anchor.axis) == 5
+            and len(anchor.reduce_axis) == 2 and _static(anchor))
 
 
 def _edges_apart(anchor: Operation, padding: Operation) -> bool:

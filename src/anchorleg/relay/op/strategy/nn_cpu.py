@@ -5,9 +5,11 @@ from typing import Any, Callable, Sequence
 
 from ....tir.data_layout import Layout
 from ....topi import nn
-from ....topi.nn.conv2d_cpu import conv2d_packed, schedule_conv2d_NCHWc, schedule_depthwise_conv2d_NCHWc
+from ....topi.nn.conv2d_cpu import conv2d_packed, depthwise_conv2d_packed, schedule_conv2d_NCHWc, schedule_depthwise_conv2d_NCHWc
 from ....topi.nn.dense_cpu import batch_matmul_cpu, dense_cpu, schedule_product
+from ....topi.nn.planes_cpu import schedule_planes
 from ....topi.nn.rows_cpu import schedule_rows
+from ....topi.nn.schedule import operations
 from ....topi.nn.winograd import conv2d_winograd_NCHWc, schedule_conv2d_winograd_NCHWc
 from ....topi.reduction_schedule import schedule_reduce
 from ....topi.vector import lanes_of
@@ -110,9 +112,41 @@ def _plain_blocks(attrs: Any, ins: Sequence[Any]) -> tuple[int, int]:
     return (icb, ocb) if ocb >= 4 and (attrs.groups == 1 or icb >= 4) else (0, 0)
 
 
-def _conv2d_packed(attrs: Any, ins: Sequence[Any], out: Any) -> Any:
-    return conv2d_packed(*ins, attrs.strides, attrs.padding, attrs.dilation, attrs.groups, attrs.data_layout, attrs.kernel_layout,
-                         *_plain_blocks(attrs, ins), out.dtype)
+def _depthwise_block(attrs: Any, ins: Sequence[Any]) -> int:
+    """By how many channels a depthwise convolution in a plain layout is packed inside its kernel; 0 where it is not."""
+    plain = attrs.data_layout in ("NCHW", "NHWC") and attrs.out_layout in ("", attrs.data_layout)
+    in_rows = attrs.data_layout == "NCHW" and int(attrs.strides[-1]) == 1  # vectors along the rows do as well
+    if not plain or in_rows or sorted(attrs.kernel_layout) != sorted("OIHW") or any(t.dtype != "float32" for t in ins):
+        return 0
+    channels, rows = nn.common.dims(ins[0])[attrs.data_layout.index("C")], dict(zip(attrs.kernel_layout, nn.common.dims(ins[1])))
+    if not all(isinstance(d, int) and d > 0 for t in ins for d in nn.common.dims(t)):
+        return 0
+    block = channel_block(channels, lanes_of("float32"))
+    return block if attrs.groups == channels == rows["O"] and rows["I"] == 1 and channels % block == 0 and block >= 4 else 0
+
+
+def _conv2d(attrs: Any, ins: Sequence[Any], out: Any) -> Any:
+    """Packed inside the kernel where there are channels enough, else as it is."""
+    depth = _depthwise_block(attrs, ins)
+    if depth:
+        return depthwise_conv2d_packed(*ins, attrs.strides, attrs.padding, attrs.dilation, attrs.data_layout, attrs.kernel_layout, depth,
+                                       out.dtype)
+    icb, ocb = _plain_blocks(attrs, ins)
+    if not ocb:
+        return GENERAL["nn.conv2d"](attrs, ins, out)
+    return conv2d_packed(*ins, attrs.strides, attrs.padding, attrs.dilation, attrs.groups, attrs.data_layout, attrs.kernel_layout, icb, ocb,
+                         out.dtype)
+
+
+def _schedule_conv2d(outs: Any, target: Any) -> Any:
+    tags = {op.tag for op in operations(outs)}
+    if "conv2d_NCHWc" in tags:
+        return schedule_conv2d_NCHWc(outs, target)
+    return (schedule_depthwise_conv2d_NCHWc if "depthwise_conv2d_NCHWc" in tags else schedule_planes)(outs, target)
+
+
+def _channels_first(attrs: Any, ins: Sequence[Any]) -> bool:
+    return attrs.data_layout in ("NCW", "NCHW", "NCDHW") and attrs.out_layout in ("", attrs.data_layout)
 
 
 def _few_rows(attrs: Any, ins: Sequence[Any]) -> bool:
@@ -122,7 +156,9 @@ def _few_rows(attrs: Any, ins: Sequence[Any]) -> bool:
     return 0 < rows < 4
 
 
-add_for_cpu("nn.conv2d", _conv2d_packed, schedule_conv2d_NCHWc, lambda a, i: _plain_blocks(a, i)[1] > 0)
+add_for_cpu("nn.conv2d", _conv2d, _schedule_conv2d, lambda a, i: _channels_first(a, i) or _plain_blocks(a, i)[1] > 0 or _depthwise_block(a, i) > 0)
+add_for_cpu("nn.conv1d", None, schedule_planes, _channels_first)
+add_for_cpu("nn.conv3d", None, schedule_planes, _channels_first)
 add_for_cpu("nn.dense", lambda a, i, o: dense_cpu(*i, o.dtype), schedule_product, lambda a, i: not _few_rows(a, i))
 add_for_cpu("nn.contrib_conv2d_NCHWc", _conv_nchwc, schedule_conv2d_NCHWc, _packed)
 add_for_cpu("nn.contrib_depthwise_conv2d_NCHWc", _depthwise_nchwc, schedule_depthwise_conv2d_NCHWc, _packed_depthwise)
