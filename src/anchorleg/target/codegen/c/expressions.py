@@ -22,6 +22,7 @@ Steps = Generator[Any, Any, Value]
 _SYMBOL = {"Add": ("+", SUM), "Sub": ("-", SUM), "Mul": ("*", PRODUCT), "Div": ("/", PRODUCT)}
 _COMPARE = {"EQ": ("==", EQUALITY), "NE": ("!=", EQUALITY), "LT": ("<", RELATION), "LE": ("<=", RELATION), "GT": (">", RELATION), "GE": (">=", RELATION)}
 _HEAVY = 24  # the length from which a text used twice is worth a local
+_LONG = 400  # the length from which any text is: lines stay readable, and building them stays linear
 
 
 def operands(node: Any) -> Any:
@@ -89,12 +90,14 @@ class Expressions:
         if method is None:
             raise UnsupportedOpError(f"{self.symbol}: expression {type(node).__name__} has no C form; lower it first")
         result = yield method(self, node)
-        if self._uses.get(id(node), 0) > 1 and len(result.text) >= _HEAVY:
+        if len(result.text) >= (_HEAVY if self._uses.get(id(node), 0) > 1 else _LONG):
             result = self._local(result)
         self._memo[id(node)] = result
         return result
 
     def _local(self, value: Value) -> Value:
+        if value.ctype in ("handle", "void"):
+            return value
         name = self.fresh("t")
         self.emit(f"const {value_type(value.ctype)} {name} = {self.converted(value, value.ctype).text};")
         return value._replace(text=name, binds=PRIMARY)

@@ -1,6 +1,7 @@
 """One flat PrimFunc as a C function."""
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple, Sequence
 
 from ....tir.dtypes import scalar_of
@@ -50,7 +51,8 @@ def emit_c_kernel(func: PrimFunc, symbol: str | None = None, comment: str = "", 
     params = [p if isinstance(p, str) else _pointer_parameter(p, may_alias) for p in pointers]
     if em.workspace_bytes:
         params.append("uint8_t* workspace" if may_alias else "uint8_t* restrict workspace")
-    unused = [f"    (void){p.name};" for p in pointers if isinstance(p, Pointer) and not any(p.name in line for line in em.lines)]
+    used = set(re.findall(r"\w+", "\n".join(em.lines)))
+    unused = [f"    (void){n};" for n in (p.name if isinstance(p, Pointer) else p.split()[-1] for p in pointers) if n not in used]
     body = "".join(line + "\n" for line in [*unused, *em.lines])
     return CKernel(name, f"int32_t {name}({', '.join(params) or 'void'})", body, comment.replace("*/", "* /"), em.workspace_bytes,
                    frozenset(em.helpers), tuple(em.externs.values()), em.uses_math, tuple(em.constants),

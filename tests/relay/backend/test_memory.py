@@ -1,0 +1,84 @@
+"""Memory planning: no overlap of what lives together, little waste, limits kept, errors that say what is missing."""
+from __future__ import annotations
+
+import random
+import xml.etree.ElementTree as ET
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as hs
+
+from anchorleg.relay.backend.memory import ALGORITHMS, BufferInfo, lower_bound, plan_offsets, plan_pools
+from anchorleg.relay.backend.memory.picture import draw
+from anchorleg.support.errors import ArgumentError, BuildError
+
+BUFFERS = hs.lists(hs.tuples(hs.integers(1, 500), hs.integers(0, 20), hs.integers(0, 6)), min_size=1, max_size=25).map(
+    lambda rows: [BufferInfo(f"b{i}", size, first, first + length) for i, (size, first, length) in enumerate(rows)])
+
+
+def check_no_overlap(buffers, spans):
+    for i, a in enumerate(buffers):
+        for j in range(i):
+            if a.meets(buffers[j]) and spans[i][0] == spans[j][0]:
+                (_, x), (_, y) = spans[i], spans[j]
+                assert x + a.size <= y or y + buffers[j].size <= x
+
+
+@settings(max_examples=60, deadline=None)
+@given(BUFFERS, hs.sampled_from(list(ALGORITHMS)), hs.sampled_from([1, 16, 64]))
+def test_what_lives_together_does_not_overlap(buffers, algorithm, alignment):
+    offsets = plan_offsets(buffers, alignment, algorithm)
+    check_no_overlap(buffers, [("p", o) for o in offsets])
+    assert all(o % alignment == 0 for o in offsets)
+    assert max(o + b.size for o, b in zip(offsets, buffers)) >= lower_bound(buffers)
+
+
+def test_hill_climb_is_never_worse_and_repeatable():
+    r, totals = random.Random(1), {a: 0 for a in ALGORITHMS}
+    for _ in range(12):
+        buffers = [BufferInfo(f"b{i}", r.randrange(1, 1000), f := r.randrange(30), f + r.randrange(6)) for i in range(40)]
+        peaks = {a: max(o + b.size for o, b in zip(plan_offsets(buffers, 1, a), buffers)) for a in ALGORITHMS}
+        assert peaks["hill_climb"] <= min(peaks.values())
+        assert plan_offsets(buffers, 1, "hill_climb") == plan_offsets(buffers, 1, "hill_climb")
+        for a in ALGORITHMS:
+            totals[a] += peaks[a] / lower_bound(buffers)
+    assert totals["hill_climb"] / 12 < 1.05
+
+
+def test_pools_are_filled_in_order_and_limits_kept():
+    buffers = [BufferInfo("a", 100, 0, 3), BufferInfo("b", 60, 1, 2), BufferInfo("c", 200, 2, 3)]
+    layout = plan_pools(buffers, [("fast", 128), ("slow", None)], 1)
+    assert {b.name: p.pool for b, p in zip(buffers, layout.places)}["c"] == "slow"
+    assert layout.pools[0].used <= 128 and layout.total == sum(p.used for p in layout.pools)
+    check_no_overlap(buffers, layout.places)
+
+
+def test_a_pool_too_small_says_how_much_is_missing_and_where():
+    buffers = [BufferInfo("a", 100, 0, 1, "fused_conv2d"), BufferInfo("b", 60, 1, 2, "fused_dense")]
+    with pytest.raises(BuildError, match=r"sram: 120 bytes.*b of fused_dense needs 60 bytes.*lacks 40 of them.*at least 160 bytes"):
+        plan_pools(buffers, [("sram", 120)], 1)
+    assert plan_pools(buffers, [("sram", 160)], 1).total == 160
+
+
+def test_a_buffer_bound_to_a_pool():
+    buffers = [BufferInfo("a", 10, 0, 1, pools=("second",))]
+    assert plan_pools(buffers, [("first", None), ("second", None)]).places[0].pool == "second"
+    with pytest.raises(BuildError, match="none of them was declared"):
+        plan_pools(buffers, [("first", None)])
+
+
+def test_unknown_algorithm():
+    with pytest.raises(ArgumentError, match="greedy_by_size"):
+        plan_pools([BufferInfo("a", 1, 0, 0)], [("p", None)], algorithm="magic")
+
+
+def test_the_picture_is_xml_with_a_rectangle_for_each_buffer():
+    buffers = [BufferInfo("a<b>", 100, 0, 3, "k & l"), BufferInfo("b", 60, 1, 2)]
+    root = ET.fromstring(draw(plan_pools(buffers, [("p", 4096)]), "x & y"))
+    titles = [t.text for t in root.iter("{http://www.w3.org/2000/svg}title")]
+    assert len(titles) == 2 and titles[0].startswith("a<b>: 100 bytes at")
+
+
+def test_many_buffers_are_planned_quickly():
+    buffers = [BufferInfo(f"b{i}", 1 + i % 97, i, i + 2) for i in range(20_000)]
+    assert max(o + b.size for o, b in zip(plan_offsets(buffers, 1), buffers)) <= lower_bound(buffers) * 1.2
