@@ -32,7 +32,7 @@ def pass_instrument(cls: type) -> type:
 
 
 class PassTimingInstrument(PassInstrument):
-    """Records how long each pass took; ``render()`` gives an indented table in milliseconds."""
+    """Records how long each pass took; ``render()`` gives an indented table in milliseconds, until the context is left."""
 
     def __init__(self) -> None:
         self._open: list[tuple[str, float]] = []
@@ -47,6 +47,10 @@ class PassTimingInstrument(PassInstrument):
         took = time.perf_counter() - started
         at = max(i for i, row in enumerate(self._rows) if row[2] < 0 and row[1] == name and row[0] == len(self._open))
         self._rows[at] = (len(self._open), name, took)
+
+    def exit_pass_ctx(self) -> None:
+        self._open.clear()
+        self._rows.clear()
 
     def render(self) -> str:
         """The times recorded so far."""

@@ -55,22 +55,44 @@ class PassContext:
 
     def __enter__(self) -> PassContext:
         _stack().append(self)
-        self._call_all("enter_pass_ctx")
+        try:
+            self._enter_instruments()
+        except BaseException:
+            _stack().pop()
+            raise
         return self
 
     def __exit__(self, *exc: Any) -> None:
         _stack().pop()
-        self._call_all("exit_pass_ctx")
+        self._exit_instruments()
 
-    def _call_all(self, method: str) -> None:
-        for instrument in self.instruments:
-            getattr(instrument, method)()
+    def _enter_instruments(self) -> None:
+        """Enters every instrument; when one fails those entered are left again, and the context has none any more."""
+        entered: list[Any] = []
+        try:
+            for instrument in self.instruments:
+                instrument.enter_pass_ctx()
+                entered.append(instrument)
+        except BaseException:
+            self.instruments = []
+            for instrument in entered:
+                instrument.exit_pass_ctx()
+            raise
+
+    def _exit_instruments(self) -> None:
+        """Leaves every instrument; when one fails the context has none any more."""
+        try:
+            for instrument in self.instruments:
+                instrument.exit_pass_ctx()
+        except BaseException:
+            self.instruments = []
+            raise
 
     def override_instruments(self, instruments: Iterable[Any] | None) -> None:
         """Replaces the instruments, leaving and entering them as the scope would."""
-        self._call_all("exit_pass_ctx")
+        self._exit_instruments()
         self.instruments = list(instruments or ())
-        self._call_all("enter_pass_ctx")
+        self._enter_instruments()
 
     def pass_enabled(self, info: PassInfo) -> bool:
         """Whether a pipeline runs the pass under this context."""
@@ -84,16 +106,21 @@ class PassContext:
 
     @staticmethod
     def current() -> PassContext:
-        """The innermost context of this thread, or a default one."""
+        """The innermost context of this thread, or its default one."""
         stack = _stack()
-        return stack[-1] if stack else PassContext()
+        if stack:
+            return stack[-1]
+        if not hasattr(_LOCAL, "default"):
+            _LOCAL.default = PassContext()
+        return _LOCAL.default
 
     @staticmethod
     def list_configs() -> dict[str, dict[str, str]]:
-        """The registered option keys with their types."""
-        return {k: {"type": t.__name__, "doc": d} for k, (t, d) in sorted(_OPTIONS.items())}
+        """The registered option keys with their types, as upstream names them."""
+        return {k: {"type": _TYPE_NAMES.get(t, t.__name__), "doc": d} for k, (t, d) in sorted(_OPTIONS.items())}
 
 
+_TYPE_NAMES = {bool: "IntImm", int: "IntImm", float: "FloatImm", str: "runtime.String", list: "Array", dict: "Map"}
 _LOCAL = threading.local()
 
 
@@ -238,7 +265,7 @@ def get_pass(name: str) -> Pass:
 def PrintIR(header: str = "", show_meta_data: bool = False) -> Pass:
     """A pass that prints the module and returns it unchanged."""
     def show(mod: IRModule, ctx: PassContext) -> IRModule:
-        print(f"{header}\n{mod.astext(show_meta_data)}")
+        print(f"PrintIR({header}):\n{mod.astext(show_meta_data)}", flush=True)
         return mod
 
     return ModulePass(show, PassInfo(0, "PrintIR"))

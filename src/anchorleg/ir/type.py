@@ -51,7 +51,7 @@ class TensorType(Type):
 
     def __init__(self, shape: Sequence[Any], dtype: str = "float32", span: Any = None) -> None:
         self.dims = tuple(as_dim(d) for d in shape)
-        self.dtype, self._shape, self.span = str(dtype), None, span
+        self.dtype, self._shape, self.span = "bool" if dtype == "uint1" else str(dtype), None, span
 
     def _reset_caches(self, copy: Node) -> None:
         copy._shape = None  # type: ignore[attr-defined]

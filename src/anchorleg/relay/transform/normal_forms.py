@@ -275,7 +275,7 @@ def _pass(name: str, level: int, fn: Any) -> Any:
         def run(mod: IRModule, ctx: PassContext) -> IRModule:
             return map_functions(mod, fn)
 
-        return ModulePass(run, PassInfo(level, name, ["InferType"]))
+        return ModulePass(run, PassInfo(level, name, []))
 
     create.__name__ = name
     register_pass(name, create)
