@@ -6,7 +6,7 @@ from typing import Any, Callable, Sequence
 from ...ir.expr import GlobalVar, RelayExpr
 from ...ir.module import IRModule
 from ...ir.op import Op
-from ...ir.type import TensorType
+from ...ir.type import TensorType, TupleType
 from ...ir.visit import trampoline
 from ...runtime.vm.bytecode import Instruction, Opcode, VMFunction, make
 from ...support.errors import BuildError, UnsupportedOpError
@@ -132,6 +132,23 @@ class FunctionCompiler:
         """Registers of several atoms."""
         return [self.atom(e) for e in exprs]  # type: ignore[misc]
 
+    def tensors(self, exprs: Sequence[RelayExpr]) -> list[int]:
+        """Registers of the tensors in several atoms; tuples are taken apart."""
+        found: list[int] = []
+        stack = [(self.atom(e), e.checked_type) for e in reversed(exprs)]
+        while stack:
+            register, ty = stack.pop()
+            if isinstance(ty, TupleType):
+                parts = []
+                for i, field in enumerate(ty.fields):
+                    part = self.new()
+                    self.emit(Opcode.GetField, part, register, i)
+                    parts.append((part, field))
+                stack.extend(reversed(parts))
+            else:
+                found.append(register)  # type: ignore[arg-type]
+        return found
+
     def adt(self, tag: int, fields: Sequence[RelayExpr]) -> int:
         """A tuple or a value of a data type."""
         sources, dst = self.registers(fields), self.new()
@@ -199,7 +216,7 @@ class FunctionCompiler:
         """vm.invoke_tvm_op"""
         func, ins, outs = call.args
         index = self.context.request(func, "kernel", None)  # type: ignore[arg-type]
-        sources, results = self.registers(_fields(ins)), self.registers(_fields(outs))
+        sources, results = self.tensors(_fields(ins)), self.registers(_fields(outs))
         self.emit(Opcode.InvokePacked, index, len(results), [*sources, *results])
 
     def shape_func(self, call: Call) -> None:
@@ -207,7 +224,7 @@ class FunctionCompiler:
         func, ins, outs = call.args
         program = call.attrs.program
         index = self.context.request(func, "shape", program)  # type: ignore[arg-type]
-        sources, results = self.registers(_fields(ins)), self.registers(_fields(outs))
+        sources, results = self.tensors(_fields(ins)), self.registers(_fields(outs))
         self.emit(Opcode.InvokePacked, index, len(results), [*sources, *results])
 
     def invoke_host(self, call: Call) -> int:
@@ -215,7 +232,7 @@ class FunctionCompiler:
         func, ins = call.args
         types = flatten_types(func.ret_type)  # type: ignore[attr-defined]
         index = self.context.request(func, "host", None)  # type: ignore[arg-type]
-        sources = self.registers(_fields(ins))
+        sources = self.tensors(_fields(ins))
         results = [self.new() for _ in types]
         for r in results:
             self.emit(Opcode.LoadConsti, r, 0)

@@ -24,8 +24,9 @@ from ...ir.structural import structural_equal
 from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_config_option, register_pass
 from ...ir.type import FuncType, TensorType, TupleType
 from ...ir.visit import Walker, post_order
-from ..expr import Call, Constant, Tuple, TupleGetItem, Var
+from ..expr import Call, Constant, If, Tuple, TupleGetItem, Var
 from ..function import Function
+from .bind import substitute
 from .fuse_groups import ForwardGraph, Groups, partition
 
 register_config_option("relay.FuseOps.max_depth", int, "the most operators in one fused function (default 256)")
@@ -198,6 +199,10 @@ class _Fuser(Walker):
         fused = _keep_type(get, get.replace(tuple_value=arg))
         return self._function(group, get, fused) if self.groups.is_root(get) else fused
 
+    def visit_If(self, node: If) -> Any:
+        cond, yes, no = yield [node.cond, node.true_branch, node.false_branch]
+        return _keep_type(node, node.replace(cond=cond, true_branch=yes, false_branch=no))
+
     def _arguments(self, group: int, old: tuple[RelayExpr, ...], new: list[RelayExpr]) -> tuple[RelayExpr, ...]:
         info = self.params.setdefault(group, _GroupParams())
         result: list[RelayExpr] = []
@@ -206,13 +211,13 @@ class _Fuser(Walker):
             result.append(after if inside else info.param_for(after, before.checked_type))
         return tuple(result)
 
-    def _function(self, group: int, original: RelayExpr, body: RelayExpr) -> Call:
+    def _function(self, group: int, original: RelayExpr, body: RelayExpr) -> RelayExpr:
         info = self.params.setdefault(group, _GroupParams())
-        attrs: dict[str, Any] = {}
+        attrs: dict[str, Any] = {"Primitive": 1}
         inner = [n for n in post_order(body, body_children) if isinstance(n, Call)]
-        if inner:
-            attrs["Primitive"] = 1
-        if inner and all(isinstance(c.op, Op) and c.op.get_attr("TReshapeOp") for c in inner):
+        if not inner:  # fields of tuples and nothing else: no kernel's work
+            return _keep_type(original, substitute(body, dict(zip(info.params, info.arguments))))
+        if all(isinstance(c.op, Op) and c.op.get_attr("TReshapeOp") for c in inner):
             attrs["relay.reshape_only"] = 1
         func = Function(info.params, body, original.checked_type, (), DictAttrs(attrs), original.span)
         func._checked_type = FuncType([p.checked_type for p in info.params], original.checked_type)

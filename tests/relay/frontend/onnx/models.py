@@ -78,3 +78,31 @@ def check(proto: Any, feed: dict[str, np.ndarray], tolerance: float = 1e-5, **op
     got = ours(proto, feed, **options)
     assert_same(got, runtime(proto, feed), tolerance)
     return got
+
+
+def check_many(proto: Any, feeds: Sequence[dict[str, np.ndarray]], tolerance: float = 1e-5, machine: bool = True, **options: Any) -> None:
+    """Imports once and compares results for several inputs with ONNX Runtime: by the numpy rules, and in the virtual machine."""
+    mod, params = from_onnx(proto, **options)
+    names = [p.name_hint for p in mod["main"].params]
+    run = _machine(mod, params) if machine else None
+    for feed in feeds:
+        want, values = runtime(proto, feed), {**feed, **params}
+        found = evaluate(mod, [values[n] for n in names])
+        assert_same(list(found) if isinstance(found, tuple) else [found], want, tolerance)
+        if run is not None:
+            assert_same(run([values[n] for n in names]), want, tolerance)
+
+
+def _machine(mod: Any, params: Any) -> Any:
+    from anchorleg import relay
+    from anchorleg.runtime import cpu
+    from anchorleg.runtime.vm import VirtualMachine
+
+    executable = relay.vm.compile(mod, "llvm")
+    machine = VirtualMachine(executable, cpu(0))
+
+    def run(values: Sequence[Any]) -> list[np.ndarray]:
+        found = machine.invoke("main", *values)
+        return [found.numpy()] if hasattr(found, "numpy") else [f.numpy() for f in found]
+
+    return run

@@ -8,6 +8,7 @@ import numpy as np
 from ....ir.expr import Any as AnyDim, RelayExpr
 from ....ir.type import TensorType
 from ....support.errors import ArgumentError, TypeMismatchError, UnsupportedOpError
+from ...expr import Var
 from .make import cast, const
 
 if TYPE_CHECKING:
@@ -49,6 +50,19 @@ class NodeContext:
     def present(self) -> list[RelayExpr]:
         """All inputs of a variadic operator."""
         return [self.need(i) for i in range(len(self.inputs))]
+
+    def present_from(self, first: int) -> list[RelayExpr]:
+        """All inputs from that one on."""
+        return [self.need(i) for i in range(first, len(self.inputs))]
+
+    def alike(self, expr: RelayExpr, without: int | None = None) -> RelayExpr:
+        """A variable of the type of ``expr`` (without one of its dimensions): for a look at what becomes of such a value."""
+        t = self.builder.type_of(expr)
+        if without is not None and isinstance(t, TensorType):
+            t = TensorType([d for i, d in enumerate(t.dims) if i != without], t.dtype)
+        var = Var("alike", t)
+        var._checked_type = t
+        return var
 
     def attr(self, name: str, default: Any = _REQUIRED) -> Any:
         """An attribute's value, or ``default`` when the node does not have it."""

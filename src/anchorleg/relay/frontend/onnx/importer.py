@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 from ....ir.expr import RelayExpr
 from ....ir.module import IRModule
@@ -13,6 +13,7 @@ from ...expr import Constant, Tuple, Var
 from ...function import Function
 from ...op.type_relations import show
 from ...transform.infer_type import infer_module, infer_type
+from .branches import Fork, Outcome, fork_of, leaves
 from .builder import Builder
 from .context import NodeContext
 from .external import read_range
@@ -25,6 +26,7 @@ from .tensors import attribute_value, numpy_dtype_of, sparse_value, tensor_value
 
 DEFAULT_CONFIG: dict[str, Any] = {"use_nt_batch_matmul": True}
 _MAX_NESTING = 64  # of functions that call functions: more is a function that calls itself
+_MAX_WAYS = 256  # places where a branch makes the rest of its graph be converted twice
 
 
 class Unsupported:
@@ -63,6 +65,7 @@ class GraphImporter:
         self.params: dict[str, NDArray] = {}
         self.param_vars: dict[str, Var] = {}
         self.nesting = 0
+        self.ways = 0  # places where the conversion went two ways
 
     # -- the whole model -------------------------------------------------------------------------------
 
@@ -74,9 +77,13 @@ class GraphImporter:
         inputs = self._inputs(graph, scope, shape, dtype)
         self.check_supported(graph.node, scope)
         scope.uses = count_uses(graph.node, (o.name for o in graph.output))
-        self.run_nodes(graph.node, scope)
-        outputs = self.results(graph, scope)
+        outcome = self.run_graph(graph, scope)
         self.builder.span = Span("outputs")
+        if isinstance(outcome, Fork):
+            first, other = ([show(self.builder.type_of(e)) for e in leaf] for leaf in leaves(outcome)[:2])
+            raise UnsupportedOpError("the model's results have other numbers of dimensions or element types when its branches go another way: "
+                                     f"({', '.join(first)}) or ({', '.join(other)})")
+        outputs = outcome
         body = outputs[0] if len(outputs) == 1 else self.builder.settle([Tuple(outputs)])[0]
         return Function([*inputs, *self.param_vars.values()], body), self.params
 
@@ -128,13 +135,16 @@ class GraphImporter:
 
     # -- graphs ------------------------------------------------------------------------------------------
 
-    def import_graph(self, graph: Any, around: Scope, name: str) -> list[RelayExpr]:
+    def import_graph(self, graph: Any, around: Scope, name: str) -> Outcome:
         """The results of a graph inside a node (a branch), which sees the names around it."""
         scope = Scope(around, prefix=f"{around.prefix}{name}/")
         self.initializers(graph, scope)
         self.check_supported(graph.node, scope)
-        self.run_nodes(graph.node, scope)
-        return self.results(graph, scope)
+        return self.run_graph(graph, scope)
+
+    def run_graph(self, graph: Any, scope: Scope) -> Outcome:
+        """The results of a graph whose inputs are known in ``scope``."""
+        return self.run_nodes(graph.node, scope, lambda at_end: self.results(graph, at_end))
 
     def results(self, graph: Any, scope: Scope) -> list[RelayExpr]:
         """The graph's results."""
@@ -168,15 +178,43 @@ class GraphImporter:
                     problems.add(domain, node.op_type, version, name)
                     pending.extend((g.node, opsets) for g in subgraphs(node))
 
-    def run_nodes(self, nodes: Sequence[Any], scope: Scope) -> None:
-        """Converts nodes and binds what they make."""
+    def run_nodes(self, nodes: Sequence[Any], scope: Scope, finish: Callable[[Scope], list[RelayExpr]] = lambda scope: []) -> Outcome:
+        """Converts nodes and binds what they make; what ``finish`` finds in the scope at the end.
+
+        Where a node makes values of different kinds on different ways, the rest of the nodes is converted for each way.
+        """
         keep = list(nodes)  # the wrappers of protobuf must live for their ids to mean something
         names = {id(n): name for n, name in zip(keep, name_nodes(keep))}
-        for node in ordered(keep, scope):
-            self._node(node, names[id(node)], scope)
-            scope.release(needed_names(node))
+        return self._run([(n, names[id(n)]) for n in ordered(keep, scope)], 0, scope, finish)
 
-    def _node(self, node: Any, name: str, scope: Scope) -> None:
+    def _run(self, nodes: list[tuple[Any, str]], start: int, scope: Scope, finish: Callable[[Scope], list[RelayExpr]]) -> Outcome:
+        for at in range(start, len(nodes)):
+            node, name = nodes[at]
+            made = self._node(node, name, scope)
+            if isinstance(made, Fork):
+                return self._on_each_way(made, nodes, at, scope, finish)
+            for output, value in zip([o for o in node.output if o], made):
+                scope.define(output, value)
+            scope.release(needed_names(node))
+        return finish(scope)
+
+    def _on_each_way(self, fork: Fork, nodes: list[tuple[Any, str]], at: int, scope: Scope,
+                     finish: Callable[[Scope], list[RelayExpr]]) -> Outcome:
+        node = nodes[at][0]
+
+        def go_on(values: list[RelayExpr]) -> Outcome:
+            self.builder.span = Span(scope.prefix + nodes[at][1])
+            way = Scope(scope, prefix=scope.prefix)
+            for output, value in zip([o for o in node.output if o], values):
+                way.define(output, value)
+            return self._run(nodes, at + 1, way, finish)
+
+        self.ways += 1
+        if self.ways > _MAX_WAYS:
+            raise UnsupportedOpError(f"the model's branches give values of different numbers of dimensions in more than {_MAX_WAYS} places")
+        return fork_of(fork, go_on, self.builder)
+
+    def _node(self, node: Any, name: str, scope: Scope) -> Outcome:
         inputs = [self._input(n, node, name, scope) for n in node.input]
         label = scope.prefix + name
         domain = domain_of(node.domain)
@@ -186,11 +224,11 @@ class GraphImporter:
             ctx.attributes = {a.name: attribute_value(a, self.model.base) for a in self._attributes(node, scope)}
             made = self._convert(ctx, domain, node)
             self.builder.span = Span(label)
-            results = self.builder.settle(_wanted(made, ctx))
+            if isinstance(made, Fork):
+                return made.on_leaves(lambda values: self.builder.settle(_wanted(values, ctx)))
+            return self.builder.settle(_wanted(made, ctx))
         except Exception as exc:
             raise _located(exc, ctx, domain) from exc
-        for output, value in zip([o for o in node.output if o], results):
-            scope.define(output, value)
 
     def _input(self, value: str, node: Any, name: str, scope: Scope) -> RelayExpr | None:
         if not value:
@@ -224,7 +262,7 @@ class GraphImporter:
         converter = find(domain, ctx.op_type, ctx.version)
         return converter(ctx) if converter is not None else self.expand(ctx, domain, node)
 
-    def expand(self, ctx: NodeContext, domain: str, node: Any) -> list[RelayExpr]:
+    def expand(self, ctx: NodeContext, domain: str, node: Any) -> Outcome:
         """The node through the body that the specification gives its operator."""
         plain = type(node)()
         plain.CopyFrom(node)
@@ -236,7 +274,7 @@ class GraphImporter:
             raise UnsupportedOpError("this operator has no converter, and no body for these input types")
         return self._call_function(body, plain, ctx)
 
-    def _call_function(self, function: Any, node: Any, ctx: NodeContext) -> list[RelayExpr]:
+    def _call_function(self, function: Any, node: Any, ctx: NodeContext) -> Outcome:
         if self.nesting >= _MAX_NESTING:
             raise ParseError(f"function {function.name!r} calls itself, or functions are nested more than {_MAX_NESTING} deep")
         attributes = {a.name: a for a in function.attribute_proto}
@@ -251,10 +289,9 @@ class GraphImporter:
                 inner.define(formal, actual)
         self.nesting += 1
         try:
-            self.run_nodes([_without(n, absent) for n in function.node], inner)
+            return self.run_nodes([_without(n, absent) for n in function.node], inner, lambda s: [s.find(o) for o in function.output])  # type: ignore[misc]
         finally:
             self.nesting -= 1
-        return [inner.find(o) for o in function.output]  # type: ignore[misc]
 
 
 def _without(node: Any, absent: set[str]) -> Any:

@@ -67,15 +67,16 @@ def subgraphs(node: Any) -> list[Any]:
 
 
 def inner_names(node: Any) -> list[str]:
-    """All names that graphs inside the node mention (some of them may be names around it)."""
+    """The names from around it that graphs inside the node use."""
     found: list[str] = []
-    pending = subgraphs(node)
+    pending = [(g, frozenset()) for g in subgraphs(node)]
     while pending:
-        graph = pending.pop()
-        found.extend(o.name for o in graph.output)
-        for inner in graph.node:
-            found.extend(inner.input)
-            pending.extend(subgraphs(inner))
+        graph, around = pending.pop()
+        own = {i.name for i in graph.input} | {t.name for t in graph.initializer} | {o for n in graph.node for o in n.output}
+        bound = around | own
+        used = [o.name for o in graph.output] + [i for n in graph.node for i in n.input if i]
+        found.extend(name for name in used if name not in bound)
+        pending.extend((g, bound) for n in graph.node for g in subgraphs(n))
     return found
 
 

@@ -13,6 +13,7 @@ from ....support.errors import ArgumentError, TypeMismatchError
 from ...analysis.variables import bound_vars, expr_children
 from ...expr import Call, Constant, If, Let, Tuple, TupleGetItem, Var
 from ...function import Function
+from ...op.type_relations import show
 from ...transform.infer_type import infer_type
 from .context import NodeContext
 from .make import call
@@ -21,35 +22,51 @@ Body = Callable[[list[Var]], "list[RelayExpr]"]
 Condition = Callable[[list[Var]], RelayExpr]
 
 
-def join_types(a: Type, b: Type) -> Type:
-    """The type that covers both: sizes that differ are not known.  TypeMismatchError where rank or dtype differ."""
-    if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.fields) == len(b.fields):
-        return TupleType([join_types(x, y) for x, y in zip(a.fields, b.fields)])
-    if not isinstance(a, TensorType) or not isinstance(b, TensorType) or a.dtype != b.dtype or len(a.dims) != len(b.dims):
-        raise TypeMismatchError(f"a value that a loop carries changes its type from {a} to {b}")
-    return TensorType([x if x is y or isinstance(x, int) and x == y else AnyDim() for x, y in zip(a.dims, b.dims)], a.dtype)
+class _Types:
+    """The types of what a loop carries: those it begins with, weakened until a turn gives the same again.
 
+    A size that is not known is still one certain size: it stays only where the next turn's value has the very same one.
+    Otherwise it becomes one that nothing is known of.
+    """
 
-def _covers(a: Type, b: Type) -> bool:
-    """Whether every value of type ``b`` is one of type ``a``."""
-    if isinstance(a, TupleType):
-        return isinstance(b, TupleType) and len(a.fields) == len(b.fields) and all(map(_covers, a.fields, b.fields))
-    return isinstance(a, TensorType) and isinstance(b, TensorType) and a.dtype == b.dtype and len(a.dims) == len(b.dims) \
-        and all(isinstance(x, AnyDim) or x == y for x, y in zip(a.dims, b.dims))
+    def __init__(self, types: Sequence[Type]) -> None:
+        self.types = list(types)
+        self.open: dict[int, AnyDim] = {}
+
+    def absorb(self, found: Sequence[Type]) -> bool:
+        """Weakens the types to cover those after a turn; whether they did already."""
+        joined = [self._join(a, b) for a, b in zip(self.types, found)]
+        settled = all(a is b for a, b in zip(joined, self.types))
+        self.types = joined
+        return settled
+
+    def _join(self, a: Type, b: Type) -> Type:
+        if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.fields) == len(b.fields):
+            fields = [self._join(x, y) for x, y in zip(a.fields, b.fields)]
+            return a if all(x is y for x, y in zip(fields, a.fields)) else TupleType(fields)
+        if not isinstance(a, TensorType) or not isinstance(b, TensorType) or a.dtype != b.dtype or len(a.dims) != len(b.dims):
+            raise TypeMismatchError(f"a value that a loop carries changes its type from {show(a)} to {show(b)}: only its sizes may change")
+        dims = [self._join_dims(x, y) for x, y in zip(a.dims, b.dims)]
+        return a if all(x is y for x, y in zip(dims, a.dims)) else TensorType(dims, a.dtype)
+
+    def _join_dims(self, x: Any, y: Any) -> Any:
+        if x is y or id(x) in self.open or isinstance(x, int) and isinstance(y, int) and x == y:
+            return x
+        fresh = AnyDim()
+        self.open[id(fresh)] = fresh
+        return fresh
 
 
 def while_loop(n: NodeContext, condition: Condition, body: Body, initial: Sequence[RelayExpr], names: Sequence[str]) -> list[RelayExpr]:
     """The values carried by a loop when its condition fails; ``body`` gives those of the next turn."""
     initial = n.settled(*initial)
-    types = [n.builder.type_of(e) for e in initial]
+    types = _Types([n.builder.type_of(e) for e in initial])
     for _ in range(64):  # each time at least one more size turns out to change
-        params = [_var(name, ty) for name, ty in zip(names, types)]
+        params = [_var(name, ty) for name, ty in zip(names, types.types)]
         going = n.settled(condition(params))[0]
         following = n.settled(*body(params))
-        found = [n.builder.type_of(e) for e in following]
-        if all(_covers(a, b) for a, b in zip(types, found)):
-            return _written(n, params, going, following, initial, types)
-        types = [join_types(a, b) for a, b in zip(types, found)]
+        if types.absorb([n.builder.type_of(e) for e in following]):
+            return _written(n, params, going, following, initial, types.types)
     raise ArgumentError("the types of what a loop carries do not settle")
 
 
@@ -126,4 +143,4 @@ def _bound_outside(body: RelayExpr, outside: list[RelayExpr]) -> tuple[RelayExpr
     return memo[id(body)], lets
 
 
-__all__ = ["invariants", "join_types", "while_loop"]
+__all__ = ["invariants", "while_loop"]
