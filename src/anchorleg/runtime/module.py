@@ -256,7 +256,7 @@ def load_module(path: "str | os.PathLike[str]", fmt: str = "") -> Module:
 def _loader_of(manifest: Mapping, file: Path) -> Callable:
     kind = manifest.get("kind")
     if kind not in _LOADERS:
-        from . import aot_executor, executor_factory  # noqa: F401  (they register their loaders)
+        from . import aot_executor, executor_factory, vm  # noqa: F401  (they register their loaders)
     if kind not in _LOADERS:
         known = ", ".join(sorted(_LOADERS)) or "none"
         raise ArtifactError(f"{file} holds an artifact of kind {kind!r}; this version reads: {known}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 import logging
 from typing import Any, Callable, Mapping
 
-from ...ir.expr import GlobalVar, RelayExpr
+from ...ir.expr import BaseFunc, GlobalVar, RelayExpr
 from ...ir.module import IRModule
 from ...ir.transform import get_pass
 from ...ir.type import TensorType, TupleType
@@ -12,6 +12,7 @@ from ...runtime import ndarray
 from ...runtime.vm.executable import Executable, PackedEntry
 from ...support.cache import open_cache
 from ...support.errors import AnchorlegError, ArgumentError, TypeMismatchError
+from ..analysis.variables import free_vars
 from ..function import Function
 from ..op.shape_func.registry import flatten_types
 from ..transform.bind import bind_params_by_name
@@ -48,6 +49,11 @@ def _module_of(mod: Any) -> IRModule:
         mod = IRModule.from_expr(mod)
     if not isinstance(mod, IRModule):
         raise TypeMismatchError(f"expected an IRModule to compile, got {type(mod).__name__}")
+    plain = {v: f for v, f in mod.functions.items() if isinstance(f, RelayExpr) and not isinstance(f, BaseFunc)}
+    if plain:  # expressions that somebody put in the place of functions
+        mod = mod.copy()
+        for v, f in plain.items():
+            mod[v] = Function(free_vars(f), f)
     return mod
 
 

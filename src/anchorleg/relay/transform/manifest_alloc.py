@@ -27,7 +27,7 @@ from ...ir.expr import Any as AnyDim, GlobalVar, IntImm, RelayExpr
 from ...ir.module import IRModule
 from ...ir.op import Op
 from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_pass
-from ...ir.type import FuncType, TensorType, TupleType, Type
+from ...ir.type import FuncType, IncompleteType, TensorType, TupleType, Type
 from ...ir.visit import post_order, trampoline
 from ...runtime import ndarray
 from ...runtime.dtype import DataType
@@ -43,6 +43,7 @@ from ..op.shape_func.registry import Known, flatten_types
 from .common import is_primitive, map_functions
 
 ALIGNMENT = 64
+_ATOMS = (Var, GlobalVar, Constructor)
 _KEPT = ("device_copy", "vm.shape_of", "vm.reshape_tensor")
 
 
@@ -150,6 +151,9 @@ class _Manifest:
                 var = self.let(scope, "const", e, e.checked_type)
                 self.facts.bind(var, self.facts.evaluate(e))
                 e = var
+            elif not isinstance(e, _ATOMS):  # a closure made where it is used
+                e = self.let(scope, "value", e.replace(args=tuple(self.atoms(e.args, scope))) if isinstance(e, Call) else e,
+                             e._checked_type or IncompleteType())
             found.append(self.current(e))
         return found
 
@@ -186,7 +190,7 @@ class _Manifest:
             new = value.map_children(lambda c: self.current(c) if isinstance(c, RelayExpr) else c)
         facts = self.known_of(value, new)
         self.facts.bind(var, facts)
-        ty = self.typed(facts, value.checked_type)
+        ty = self.typed(facts, _type_of(value))
         if new is not value or isinstance(value, GlobalVar):
             new._checked_type = ty if not isinstance(value, GlobalVar) else value._checked_type
         var._checked_type = ty
@@ -198,7 +202,7 @@ class _Manifest:
             return [k for f in new.fields for k in self._facts_of(f)]
         if isinstance(new, TupleGetItem):
             self._facts_of(new.tuple_value)
-            return self.facts.evaluate(new) if _has_tensors(new.tuple_value.checked_type) else self.facts.unknown(old.checked_type)
+            return self.facts.evaluate(new) if _has_tensors(new.tuple_value.checked_type) else self.facts.unknown(_type_of(old))
         if isinstance(new, Constant):
             return self.facts.evaluate(new)
         if isinstance(new, Call) and isinstance(new.op, Op) and new.op.name in _KEPT:
@@ -206,11 +210,11 @@ class _Manifest:
                 self._facts_of(a)
             new._checked_type = old.checked_type
             return self.facts.evaluate(new)
-        return self.facts.unknown(old.checked_type)
+        return self.facts.unknown(_type_of(old))
 
     def _facts_of(self, atom: RelayExpr) -> list[Known]:
         if id(atom) not in self.facts.known:
-            self.facts.bind(atom, self.facts.unknown(atom.checked_type))
+            self.facts.bind(atom, self.facts.unknown(_type_of(atom)))
         return self.facts.known[id(atom)]
 
     def branches(self, var: Var, value: If, scope: _Scope) -> Any:
@@ -400,7 +404,10 @@ class _Manifest:
     def reshape(self, var: Var, func: Function, args: list[RelayExpr], results: list[Known], checks: list[Any], scope: _Scope) -> bool:
         """A reshape is another view of the same memory."""
         known = results[0]
-        data = args[[a is func.body.args[0] for a in func.params].index(True)] if any(a is func.body.args[0] for a in func.params) else None
+        source = func.body
+        while isinstance(source, Call) and isinstance(source.op, Op) and source.op.get_attr("TReshapeOp"):
+            source = source.args[0]
+        data = next((a for p, a in zip(func.params, args) if p is source), None)
         if data is None:
             return False
         if known.dims == self._facts_of(data)[0].dims and not checks:
@@ -483,6 +490,11 @@ def _is_row(call: Call, func: Function) -> bool:
     data, index = (a.checked_type for a in call.args)
     return (call.attrs.axis == 0 and not index.dims and "int" in index.dtype and len(data.dims) > 1 and not call.attrs.batch_dims
             and all(a is p for a, p in zip(call.args, func.params)) and len(func.params) == 2 and data.dims[0] != 0)
+
+
+def _type_of(expr: RelayExpr) -> Type:
+    """The type of an expression; of one without (a closure of a polymorphic function, say) one that says nothing."""
+    return expr._checked_type if expr._checked_type is not None else IncompleteType()
 
 
 def _has_tensors(ty: Type) -> bool:

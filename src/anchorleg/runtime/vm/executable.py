@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...support.errors import ArgumentError, ArtifactError
-from ..module import Module
+from ..module import Module, register_loader
 from ..ndarray import NDArray
 from ..packed_func import PackedFunc
 from ..params import load_ndarray, load_param_dict, save_ndarray, save_param_dict
@@ -55,8 +55,14 @@ class Executable(Module):
 
     type_key = "VMExecutable"
 
-    def __init__(self, functions: Sequence[VMFunction], constants: Sequence[NDArray | None], packed: Sequence[PackedEntry], lib: Any = None,
+    def __new__(cls, functions: Any = (), *args: Any, **kwargs: Any) -> Executable:
+        """``Executable(module)`` of a module that is an executable is that executable."""
+        return functions if isinstance(functions, Executable) else super().__new__(cls)
+
+    def __init__(self, functions: Any, constants: Sequence[NDArray | None] = (), packed: Sequence[PackedEntry] = (), lib: Any = None,
                  param_types: Mapping[str, Sequence[TypeSpec]] | None = None, late_names: Mapping[int, str] | None = None) -> None:
+        if functions is self:
+            return
         super().__init__()
         self.functions = list(functions)
         self._constants: list[NDArray | None] = list(constants)
@@ -193,7 +199,11 @@ class Executable(Module):
         found = {"get_bytecode": lambda: self.bytecode, "get_stats": lambda: self.stats, "save": lambda: self.save()[0],
                  "get_lib": lambda: self._lib, "get_function_arity": lambda n: len(self.get_function_params(n)),
                  "get_function_param_name": lambda n, i: self.get_function_params(n)[i],
-                 "vm_load_executable": lambda: self, "get_constants": lambda: self.constants}.get(name)
+                 "vm_load_executable": lambda: self, "load_late_bound_consts": self.load_late_bound_consts,
+                 "load_late_bound_consts_from_map": self.load_late_bound_consts_from_map, "get_late_bound_consts": self.get_late_bound_consts,
+                 "get_bytecode_text": lambda: self.bytecode, "get_virtual_devices": lambda: self.virtual_devices,
+                 "get_primitives": lambda: self.primitives, "get_constants": lambda: self.constants,
+                 "move_late_bound_consts": self.move_late_bound_consts}.get(name)
         return PackedFunc(found, name) if found is not None else None
 
     def export_library(self, file_name: str | os.PathLike[str], **options: Any) -> str:
@@ -201,6 +211,17 @@ class Executable(Module):
         from ..export import export
 
         return export(file_name, self._lib, {"kind": "vm"}, {"vm/executable.bin": to_bytes(self)}, **options)
+
+
+def _load(manifest: Mapping[str, Any], members: Mapping[str, Any], path: Any) -> Executable:
+    from ..compiled import CompiledModule
+
+    if "vm/executable.bin" not in members:
+        raise ArtifactError(f"{path}: the executable of the virtual machine is missing in it")
+    return from_bytes(bytes(members["vm/executable.bin"]), CompiledModule.from_artifact(manifest, members, path))
+
+
+register_loader("vm", _load)
 
 
 def _shape_text(c: NDArray | None) -> str:

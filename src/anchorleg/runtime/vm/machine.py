@@ -12,8 +12,9 @@ from ...support.errors import AnchorlegError, ArgumentError, InternalError
 from .. import native as _native
 from ..container import ADT
 from ..device import Device, cpu, kDLCPU
+from ..module import PythonModule
 from ..ndarray import NDArray, aligned_bytes
-from ..profiling import BenchmarkResult, measure
+from ..profiling import BenchmarkResult
 from .executable import Executable
 from .image import Image, image_of
 from .native_core import core
@@ -133,6 +134,7 @@ class VirtualMachine:
         self._inputs: dict[str, list[Any]] = {}
         self._outputs: list[NDArray] | None = None
         self._given: list[NDArray] = []
+        self._targets: dict[str, list[NDArray]] = {}
         self._border = Border(self._memory.core, self._memory.address, self._given, self._memory)
         self._busy = False
         self._params: dict[str, tuple[int, list[str], list[Any]]] = {}
@@ -344,8 +346,15 @@ class VirtualMachine:
     # -- outputs
 
     def invoke_stateful(self, func_name: str, *args: Any, **kwargs: Any) -> None:
-        """Runs a function and keeps its results for `get_outputs`."""
-        self._outputs = _flat(self.invoke(func_name, *args, **kwargs))
+        """Runs a function and keeps its results for `get_outputs` (in the tensors that `set_outputs` gave, if it did)."""
+        found = _flat(self.invoke(func_name, *args, **kwargs))
+        targets = self._targets.pop(func_name, None)
+        if targets is None:
+            self._outputs = found
+            return
+        if len(targets) != len(found):
+            raise ArgumentError(f"function {func_name!r} has {len(found)} results, {len(targets)} output tensors were given")
+        self._outputs = [t.copyfrom(f) for t, f in zip(targets, found)]
 
     def invoke_with_outputs(self, func_name: str, input_args: Any, output_args: Any) -> None:
         """Runs a function and copies its results into the given tensors."""
@@ -359,7 +368,7 @@ class VirtualMachine:
 
     def set_outputs(self, func_name: str, *args: Any) -> None:
         """Tensors that the next stateful call of a function copies its results to."""
-        self._targets = {func_name: list(args)}
+        self._targets[func_name] = list(args)
 
     def get_outputs(self) -> list[NDArray]:
         """The results of the last stateful call."""
@@ -371,10 +380,12 @@ class VirtualMachine:
                   min_repeat_ms: float | None = None, limit_zero_time_iterations: int = 100, end_to_end: bool = False,
                   cooldown_interval_ms: float = 0, repeats_to_cooldown: int = 1, **kwargs: Any) -> BenchmarkResult:
         """Times a function on the given arguments (or on what `set_input` set)."""
-        options = (number, repeat, min_repeat_ms or 0, limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown)
         if args or kwargs:
             self.set_input(func_name, *args, **kwargs)
-        return measure(lambda: self.invoke(func_name), *options)
+        timed = PythonModule({"invoke": lambda *_: self.invoke(func_name)})
+        return timed.time_evaluator("invoke", device or self.device, number=number, repeat=repeat, min_repeat_ms=min_repeat_ms or 0,
+                                    limit_zero_time_iterations=limit_zero_time_iterations, cooldown_interval_ms=cooldown_interval_ms,
+                                    repeats_to_cooldown=repeats_to_cooldown)(func_name)
 
 
 class _Missing:

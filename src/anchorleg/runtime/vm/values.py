@@ -101,6 +101,8 @@ class Border:
         if isinstance(value, ClosureValue):
             return self.core.keep(value.held.address)
         root = fields_of(value)
+        if isinstance(spec, list) and root is not None and len(root[1]) == 1 and fields_of(root[1][0]) is None:
+            value, root = root[1][0], None  # one tensor in brackets
         if root is None:
             return self.tensor(tensor_of(value, spec, name))
         return self._structure(root, spec, name)
