@@ -30,5 +30,6 @@ ADDRESSES: dict[str, str] = {
     "ir._ffi_api": f"{_ROOMS}.ffi_api",
     "te._ffi_api": f"{_ROOMS}.ffi_api",
     "tir._ffi_api": f"{_ROOMS}.ffi_api",
+    "topi.testing": f"{_ROOMS}.topi_testing",
     "tir.analysis._ffi_api": f"{_ROOMS}.ffi_api",
 }

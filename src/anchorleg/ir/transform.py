@@ -7,6 +7,7 @@ never meets a module in a state it cannot take.
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
@@ -263,9 +264,9 @@ def get_pass(name: str) -> Pass:
 
 
 def PrintIR(header: str = "", show_meta_data: bool = False) -> Pass:
-    """A pass that prints the module and returns it unchanged."""
+    """A pass that prints the module to standard error and returns it unchanged."""
     def show(mod: IRModule, ctx: PassContext) -> IRModule:
-        print(f"PrintIR({header}):\n{mod.astext(show_meta_data)}", flush=True)
+        print(f"PrintIR({header}):\n{mod.astext(show_meta_data)}", file=sys.stderr)
         return mod
 
     return ModulePass(show, PassInfo(0, "PrintIR"))
