@@ -12,7 +12,7 @@ from ..support.errors import AnchorlegError
 
 EXIT_USER = 1
 EXIT_INTERNAL = 70
-_LAZY = {"compile": "compile_command", "run": "run_command", "show": "show_command", "verify": "verify_command", "cache": "cache_command"}
+_LAZY = {"compile": "compile_command", "run": "run_command", "show": "show_command", "verify": "verify_command", "micro": "micro_command", "cache": "cache_command"}
 
 
 class _LazyGroup(click.Group):

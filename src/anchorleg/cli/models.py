@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 import click
 from click.core import ParameterSource
@@ -70,6 +70,36 @@ def compile_model(path: Path, target: str, opt_level: int, shapes: Mapping[str, 
     steps.begin("optimise")
     with PassContext(opt_level=opt_level):
         factory = relay.build(mod, target=chosen, params=params, progress=steps.kernel)
+    steps.end()
+    return factory
+
+
+def compile_ahead(path: Path, target: str, opt_level: int, shapes: Mapping[str, list[int]], steps: Steps,
+                  pools: Sequence[tuple[str, int]] = ()) -> Any:
+    """A model file compiled ahead of time: C sources with the C interface for the target ``c``, else objects; the factory.
+
+    ``pools`` are names and sizes of the memory that working data may lie in.
+    """
+    from .. import relay
+    from ..ir.memory_pools import PoolInfoProperties, WorkspaceMemoryPools, WorkspacePoolInfo
+    from ..ir.transform import PassContext
+    from ..relay.backend import Executor, Runtime
+    from ..target.target import Target
+
+    chosen = Target(target)
+    steps.begin("import")
+    mod, params = import_model(path, shapes)
+    unknown = dynamic_inputs(mod)
+    if unknown:
+        raise UnsupportedOpError(f"{path}: dimensions of {', '.join(unknown)} are not known before run time, and a model compiled ahead of time "
+                                 f"needs all of them: fix them with --shape {unknown[0]}:D0,D1,…")
+    small = chosen.kind.name == "c" or any(word in chosen.mtriple for word in ("none", "unknown-elf"))
+    options = {"interface-api": "c", "unpacked-api": True} if small else {}
+    declared = WorkspaceMemoryPools([WorkspacePoolInfo(n, [chosen], PoolInfoProperties(size)) for n, size in pools]) if pools else None
+    steps.begin("optimise")
+    with PassContext(opt_level=opt_level):
+        factory = relay.build(mod, target=chosen, params=params, executor=Executor("aot", options), runtime=Runtime("crt" if small else "cpp"),
+                              workspace_memory_pools=declared, mod_name="default", progress=steps.kernel)
     steps.end()
     return factory
 

@@ -27,13 +27,13 @@ def parse_shapes(texts: tuple[str, ...]) -> dict[str, list[int]]:
     return dict(parse_shape(t) for t in texts)
 
 
-def build_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say how to compile."""
+def build_options(command: Callable[..., Any], executors: tuple[str, ...] = ("auto", "graph")) -> Callable[..., Any]:
+    """The options that say how to compile, for some of the executors."""
     options = [
         click.option("--target", default="llvm", show_default=True, help="What to compile for, e.g. 'llvm -mcpu=skylake'; 'llvm' is this machine's CPU."),
         click.option("--opt-level", type=click.IntRange(0, 4), default=3, show_default=True, help="0 nothing … 3 everything exact, 4 also fast approximations."),
         click.option("--shape", "shapes", multiple=True, metavar="NAME:D0,D1,…", help="Fix an input's shape; may be repeated."),
-        click.option("--executor", type=click.Choice(["auto", "graph"]), default="auto", show_default=True, help="How the model is run; auto picks and says why."),
+        click.option("--executor", type=click.Choice(executors), default="auto", show_default=True, help="How the model is run; auto picks and says why."),
     ]
     for option in reversed(options):
         command = option(command)
