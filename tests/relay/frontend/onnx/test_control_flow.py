@@ -212,3 +212,19 @@ def test_scan(attributes: dict[str, Any], unknown: bool) -> None:
     shapes = {"xa": ["t", 2], "xb": [2, "t"] if swap else ["t", 2]} if unknown else {}
     proto = model([scanned(**attributes)], first, ["s_end", "rows"], shapes=shapes)
     check_many(proto, [first, feed(6)] if unknown else [first], machine=unknown)
+
+
+# ---- ranks that depend on sizes --------------------------------------------------------------------------------------------
+
+def test_squeeze_of_unknown_sizes() -> None:
+    nodes = [node("Squeeze", ["x"], ["y"]), node("Exp", ["y"], ["y2"]), node("ReduceMax", ["y2"], ["z"], keepdims=0)]
+    proto = model(nodes, {"x": f(2, 1, 3)}, ["z"], shapes={"x": ["a", 1, "b"]})
+    check_many(proto, [{"x": f(a, 1, b)} for a, b in ((2, 3), (1, 3), (2, 1), (1, 1))])
+
+
+def test_declared_rank_of_a_result_decides() -> None:
+    proto = model([node("Squeeze", ["x"], ["y"]), node("Exp", ["y"], ["z"])], {"x": f(1, 1)}, [], shapes={"x": ["batch", 1]})
+    proto.graph.output.append(value("z", shape=[]))
+    check_many(proto, [{"x": f(1, 1)}])
+    with pytest.raises(Exception, match="size 1|expected 1"):
+        ours(proto, {"x": f(2, 1)})

@@ -60,6 +60,16 @@ def fork_of(fork: Fork, go_on: Callable[[list[RelayExpr]], Outcome], builder: Bu
     return made[0] if len(made) == 1 else merged(fork.condition, made[0], made[1], builder)
 
 
+def kept_leaves(outcome: Outcome, keep: Callable[[list[RelayExpr]], bool], builder: Builder) -> Outcome | None:
+    """The outcome without the ways whose results are not to be kept; None when none is left."""
+    if not isinstance(outcome, Fork):
+        return outcome if keep(outcome) else None
+    yes, no = kept_leaves(outcome.yes, keep, builder), kept_leaves(outcome.no, keep, builder)
+    if yes is None or no is None:
+        return no if yes is None else yes
+    return merged(outcome.condition, yes, no, builder)
+
+
 def merged(condition: RelayExpr, yes: Outcome, no: Outcome, builder: Builder) -> Outcome:
     """One list of results, where those of both ways are of the same kind; else a fork."""
     if isinstance(yes, Fork) or isinstance(no, Fork):
@@ -131,4 +141,4 @@ def _says_as_much(have: Type, want: Type) -> bool:
     return True
 
 
-__all__ = ["Fork", "Outcome", "fork_of", "join", "leaves", "merged", "seen_as"]
+__all__ = ["Fork", "Outcome", "fork_of", "join", "kept_leaves", "leaves", "merged", "seen_as"]

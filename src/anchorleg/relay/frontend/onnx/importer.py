@@ -7,13 +7,14 @@ from typing import Any, Callable, Sequence
 from ....ir.expr import RelayExpr
 from ....ir.module import IRModule
 from ....ir.span import Span
+from ....ir.type import TensorType
 from ....runtime.ndarray import NDArray
 from ....support.errors import AnchorlegError, ArgumentError, ParseError, UnsupportedOpError
 from ...expr import Constant, Tuple, Var
 from ...function import Function
 from ...op.type_relations import show
 from ...transform.infer_type import infer_module, infer_type
-from .branches import Fork, Outcome, fork_of, leaves
+from .branches import Fork, Outcome, fork_of, kept_leaves, leaves
 from .builder import Builder
 from .context import NodeContext
 from .external import read_range
@@ -79,13 +80,25 @@ class GraphImporter:
         scope.uses = count_uses(graph.node, (o.name for o in graph.output))
         outcome = self.run_graph(graph, scope)
         self.builder.span = Span("outputs")
-        if isinstance(outcome, Fork):
-            first, other = ([show(self.builder.type_of(e)) for e in leaf] for leaf in leaves(outcome)[:2])
-            raise UnsupportedOpError("the model's results have other numbers of dimensions or element types when its branches go another way: "
-                                     f"({', '.join(first)}) or ({', '.join(other)})")
-        outputs = outcome
+        outputs = self._one_outcome(outcome, graph)
         body = outputs[0] if len(outputs) == 1 else self.builder.settle([Tuple(outputs)])[0]
         return Function([*inputs, *self.param_vars.values()], body), self.params
+
+    def _one_outcome(self, outcome: Outcome, graph: Any) -> list[RelayExpr]:
+        """The model's results: where ways differ in kind, of those that give what the model declares."""
+        if not isinstance(outcome, Fork):
+            return outcome
+        ranks = [len(o.type.tensor_type.shape.dim) if o.type.tensor_type.HasField("shape") else None for o in graph.output]
+        found = kept_leaves(outcome, lambda leaf: self._has_ranks(leaf, ranks), self.builder)
+        if found is not None and not isinstance(found, Fork):
+            return found
+        first, other = ([show(self.builder.type_of(e)) for e in leaf] for leaf in leaves(outcome)[:2])
+        raise UnsupportedOpError("the model's results have other numbers of dimensions or element types when its branches go another way: "
+                                 f"({', '.join(first)}) or ({', '.join(other)})")
+
+    def _has_ranks(self, leaf: list[RelayExpr], ranks: list[int | None]) -> bool:
+        types = [self.builder.type_of(e) for e in leaf]
+        return all(r is None or isinstance(t, TensorType) and len(t.dims) == r for t, r in zip(types, ranks))
 
     def _inputs(self, graph: Any, scope: Scope, shape: Any, dtype: Any) -> list[Var]:
         infos = [i for i in graph.input if i.name not in scope.lazy]

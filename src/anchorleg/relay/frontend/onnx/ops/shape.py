@@ -9,12 +9,14 @@ from .....ir.expr import RelayExpr
 from .....support.errors import ArgumentError
 from ....op.dyn import transform as dyn
 from ....op.type_relations import broadcast_shapes, product
+from ..branches import Fork, Outcome
 from ..context import NodeContext
 from ..make import call, concat, const, expand_dims, reshape, slice_axis, split, squeeze, transpose
 from ..registry import op
 from .activation import flatten_at
 
 _FAR = 2**63 - 1
+_MOST_UNKNOWN = 3  # axes of unknown size that may be squeezed: each doubles the ways the rest of the model can go
 
 
 # ---- reshape -----------------------------------------------------------------------------------------------------------
@@ -80,13 +82,29 @@ def _axes_of(n: NodeContext, since: int) -> list[int] | None:
 
 
 @op("Squeeze")
-def squeeze_(n: NodeContext) -> RelayExpr:
+def squeeze_(n: NodeContext) -> Outcome | RelayExpr:
     """Axes of size 1 removed: those named, or all."""
     x = n.need(0)
     axes = _axes_of(n, 13)
-    if axes is None:
-        axes = [i for i, d in enumerate(n.static_dims(x)) if d == 1]
-    return squeeze(x, n.axes(axes, n.rank(x)))
+    return _squeeze_ones(n, x) if axes is None else squeeze(x, n.axes(axes, n.rank(x)))
+
+
+def _squeeze_ones(n: NodeContext, x: RelayExpr) -> Outcome:
+    """``x`` without all axes of size 1.  How many dimensions are left depends on sizes that only a running model knows."""
+    dims = n.dims(x)
+    unknown = [i for i, d in enumerate(dims) if not isinstance(d, int)]
+    if len(unknown) > _MOST_UNKNOWN:
+        n.static_dims(x)  # refuses it
+    (shape,) = n.settled(call("shape_of", x, dtype="int64"))
+    ways: dict[int, Outcome] = {}
+    for ones in reversed(range(2 ** len(unknown))):  # bit i: whether the unknown axis i has size 1
+        gone = [i for i, d in enumerate(dims) if isinstance(d, int) and d == 1] + [a for i, a in enumerate(unknown) if ones >> i & 1]
+        ways[ones] = n.settled(squeeze(x, sorted(gone)))
+    for i in reversed(range(len(unknown))):
+        size = call("take", shape, const(unknown[i], "int64"), axis=0, batch_dims=0, mode="fast")
+        (is_one,) = n.settled(call("equal", size, const(1, "int64")))
+        ways = {low: Fork(is_one, ways[low | 1 << i], ways[low]) for low in range(1 << i)}
+    return ways[0]
 
 
 @op("Unsqueeze")
