@@ -229,7 +229,8 @@ def splitting(r: Request) -> Plan | None:
 def packed_dense(r: Request) -> Plan:
     """``contrib_dense_pack``: the weight is packed, the data stays."""
     new = r.attrs.weight_layout
-    return Plan([None, Place(primal(new), new), *([None] * (len(r.values) - 2))], [None], r.attrs)
+    old = getattr(r.old_attrs, "weight_layout", primal(new))  # packed already, or packed now
+    return Plan([None, Place(old, new), *([None] * (len(r.values) - 2))], [None], r.attrs)
 
 
 _CONVOLUTIONS = ("nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose",
