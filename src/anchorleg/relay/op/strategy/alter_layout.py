@@ -17,6 +17,7 @@ from ...expr import Call, Constant
 from ..nn.conv import Conv2DWinogradAttrs
 from ..nn.dense import DensePackAttrs
 from ..nn.winograd import USE_WINOGRAD, ConvWinogradWeightTransformAttrs
+from ...transform.layout.place import blocked_axis
 from ..op import register_alter_op_layout
 from ..registry import make_attrs
 
@@ -53,7 +54,7 @@ def alter_conv2d(attrs: Any, inputs: Sequence[Any], tinfos: Sequence[Any], out_t
     if attrs.groups == channels == rows["O"] and attrs.groups > 1:
         return _depthwise(attrs, inputs, channels, outputs, rows, lanes)
     per_in, per_out = channels // attrs.groups, outputs // attrs.groups
-    ic, oc = channel_block(per_in, lanes), channel_block(per_out, lanes)
+    ic, oc = _offered_block(inputs[0], per_in) or channel_block(per_in, lanes), channel_block(per_out, lanes)
     if oc < 4 or (attrs.groups > 1 and ic < 4):
         return None
     filtered = _winograd(attrs, inputs, rows, out_type, ic, oc, registers_of(target))
@@ -61,6 +62,18 @@ def alter_conv2d(attrs: Any, inputs: Sequence[Any], tinfos: Sequence[Any], out_t
         return filtered
     changes = _spelled_out(attrs, rows, outputs, data_layout=f"NCHW{ic}c", kernel_layout=f"OIHW{ic}i{oc}o", out_layout=f"NCHW{oc}c")
     return Call(Op.get("nn.contrib_conv2d_NCHWc"), inputs, changes)
+
+
+def _offered_block(data: Any, channels: int) -> int:
+    """The block by which the channels are packed already, where a convolution can sum over such blocks; else 0.
+
+    ``data`` is offered in the program's layout: unpacked, by a ``layout_transform`` that goes away when the block is kept.
+    """
+    if not isinstance(data, Call) or data.op is not Op.get("layout_transform"):
+        return 0
+    axis, block = blocked_axis(data.attrs.src_layout)
+    packed = data.attrs.src_layout == f"NCHW{block}c"
+    return block if axis == "C" and packed and block >= 4 and channels % block == 0 else 0
 
 
 def _spelled_out(attrs: Any, rows: dict[str, int], outputs: int, **layouts: str) -> Any:

@@ -237,9 +237,10 @@ _CONVOLUTIONS = ("nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv1d_transpose", "
                  "nn.contrib_conv2d_NCHWc", "nn.contrib_depthwise_conv2d_NCHWc",
                  "nn.deformable_conv2d")
 _POOLS = tuple(f"nn.{kind}_pool{n}d" for kind in ("max", "avg", "adaptive_max", "adaptive_avg") for n in (1, 2, 3))
-_UNBLOCKED = ("image.resize1d", "image.resize2d", "image.resize3d", "nn.upsampling3d", "nn.depth_to_space", "nn.space_to_depth",
+_RESIZES = ("image.resize1d", "image.resize2d", "image.resize3d")
+_UNBLOCKED = ("nn.upsampling3d", "nn.depth_to_space", "nn.space_to_depth",
               "vision.roi_align", "vision.roi_pool")
-_LAYOUT_ATTRIBUTE = (*_POOLS, "nn.global_max_pool2d", "nn.global_avg_pool2d", "nn.upsampling", *_UNBLOCKED)
+_LAYOUT_ATTRIBUTE = (*_POOLS, *_RESIZES, "nn.global_max_pool2d", "nn.global_avg_pool2d", "nn.upsampling", *_UNBLOCKED)
 _BLOCKS_TAKEN = dict.fromkeys(_UNBLOCKED, ("",))
 _ONE_AXIS = ("nn.softmax", "nn.log_softmax", "nn.fast_softmax", "nn.bias_add", "nn.batch_norm", "nn.prelu", "nn.lrn", "nn.layer_norm")
 _REDUCTIONS = ("sum", "mean", "max", "min", "prod", "all", "any", "argmax", "argmin")
