@@ -22,6 +22,7 @@ from .schedule import (accumulate_locally, extent_of, find_anchor, inline_produc
                        schedule_other, work_of)
 
 
+MANY_COLUMNS = 1 << 12  # what a width that is not known is taken for
 IN_FLIGHT = 12  # independent sums that keep the multiply-add units of current processors busy
 
 
@@ -109,19 +110,21 @@ def schedule_conv2d_NCHWc(outs: Any, target: Any = None) -> Schedule:
     outs = list(outs) if isinstance(outs, (list, tuple)) else [outs]
     final = outs[0].op
     anchor = next((op for op in operations(outs) if op.tag == "conv2d_NCHWc"), None)
-    if len(outs) != 1 or anchor is None or not _static(anchor):
+    if len(outs) != 1 or anchor is None or not _known_channels(anchor):
         return schedule_default(outs, target)
     home = final if find_anchor(final) is anchor else anchor
     s = te.create_schedule([final])
+    padding = _large_padding(anchor)
     for op in inline_producers(s, outs):
-        if op is not anchor and op is not home:
+        if op is not anchor and op is not home and op is not padding:
             schedule_other(s, op, target)
     lanes = lanes_of(target, anchor.output(0).dtype)
     _, chunks, height, width, block = dims(anchor.output(0))
+    height, width = (d if isinstance(d, int) else n for d, n in ((height, 1), (width, MANY_COLUMNS)))
     tile = conv_tile(height, width, _chunks_per_group(anchor, chunks), max(1, block // lanes), registers_of(target),
                      max(0.5, min(1.0, block / lanes)))
     local = s[accumulate_locally(s, anchor, home)]
-    local.compute_at(s[home], _tile_output(s, home, tile, lanes, work_of(anchor)))
+    local.compute_at(s[home], _tile_output(s, home, tile, lanes, work_of(anchor), _padded_rows(anchor, padding, tile), padding))
     n, oc, y, x, lane = local.op.axis
     ko, ry, rx, ki = local.op.reduce_axis
     parts = _lane_parts(local, lane, lanes)
@@ -139,6 +142,12 @@ def _chunks_per_group(anchor: Operation, chunks: int) -> int:
     return chunks // max(1, groups)
 
 
+def _known_channels(op: Operation) -> bool:
+    """Whether all extents but those of batch and plane are known, and none is 0."""
+    extents = [extent_of(iv) for iv in (*op.axis, *op.reduce_axis)]
+    return all(e != 0 for e in extents) and all(e is not None for i, e in enumerate(extents) if i not in (0, 2, 3))
+
+
 def _static(op: Operation) -> bool:
     return all(extent_of(iv) is not None and extent_of(iv) > 0 for iv in (*op.axis, *op.reduce_axis))
 
@@ -151,20 +160,58 @@ def _lane_parts(stage: Any, lane: Any, lanes: int) -> Sequence[Any]:
     return stage.split(lane, factor=lanes)
 
 
-def _tile_output(s: Schedule, final: ComputeOp, tile: Tile, lanes: int, work: float) -> Any:
-    """Loops of the output around one tile; gives the axis at which a tile is computed."""
+def _tile_output(s: Schedule, final: ComputeOp, tile: Tile, lanes: int, work: float, stripe: int, padding: Operation | None) -> Any:
+    """Loops of the output around one tile; gives the axis at which a tile is computed.
+
+    ``padding`` is computed for ``stripe`` tiles of rows at a time, outside the loop over output channels.
+    """
     stage = s[final]
     n, oc, y, x, lane = stage.op.axis
     oco, oci = stage.split(oc, factor=tile.blocks)
     yo, yi = stage.split(y, factor=tile.rows)
     xo, xi = stage.split(x, factor=tile.cols)
     parts = _lane_parts(stage, lane, lanes)
-    stage.reorder(n, oco, yo, xo, oci, yi, xi, *parts)
+    outer = [n, oco, yo]
+    if padding is not None:
+        ys, yo = stage.split(yo, factor=stripe)
+        outer = [n, ys]
+        stage.reorder(n, ys, oco, yo, xo, oci, yi, xi, *parts)
+    else:
+        stage.reorder(n, oco, yo, xo, oci, yi, xi, *parts)
     for axis in (oci, yi, xi, *parts[:-1]):
         stage.unroll(axis)
     stage.vectorize(parts[-1])
-    parallelise(s, stage, (n, oco, yo), work)
+    shared = parallelise(s, stage, outer, work)
+    if padding is not None:
+        s[padding].compute_at(stage, shared)
+        s[padding].vectorize(_lane_parts(s[padding], padding.axis[-1], lanes)[-1])
     return xo
+
+
+LARGE_BYTES = 1 << 20  # padded inputs beyond this, a second-level cache, are padded a stripe at a time
+MOST_STRIPE_BYTES = 384 << 10
+
+
+def _large_padding(anchor: Operation) -> ComputeOp | None:
+    """The convolution's padded input when it is worth padding in stripes: too large for the cache, of many rows, packed by vectors."""
+    padded = anchor.input_tensors[0]
+    if not padded.op.tag.endswith(",pad") or not all(isinstance(d, int) for d in dims(padded)) or dims(padded)[4] < 4:
+        return None
+    size = 4
+    for d in dims(padded):
+        size *= d
+    return padded.op if size > LARGE_BYTES and dims(anchor.output(0))[2] >= 16 else None
+
+
+def _padded_rows(anchor: Operation, padding: Operation | None, tile: Tile) -> int:
+    """How many tiles of rows a stripe has: what fits into the cache together with the rows that neighbouring stripes share."""
+    if padding is None:
+        return 1
+    _, chunks, padded, wide, block = dims(padding.output(0))
+    tiles = _rounds(dims(anchor.output(0))[2], tile.rows)
+    most = max(4, MOST_STRIPE_BYTES // (chunks * wide * block * 4) * dims(anchor.output(0))[2] // padded // tile.rows)
+    count = min(tiles, most)
+    return next((c for c in range(count, max(1, count // 2) - 1, -1) if tiles % c == 0), count)
 
 
 STRIPE_BYTES = 128 << 10  # of padded input kept between rows: a fraction of a second-level cache

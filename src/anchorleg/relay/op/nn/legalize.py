@@ -5,10 +5,12 @@ All phases together are one convolution with s times the channels (per axis), wh
 """
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Sequence
+from typing import Any, Callable, NamedTuple, Sequence
 
 from ....ir.expr import RelayExpr
+from ....ir.op import Op
 from ....ir.type import TensorType
+from ...expr import Call
 from ..op import register_legalize
 from ..transform.flip import reverse
 from ..transform.reshape import expand_dims, reshape, squeeze
@@ -114,18 +116,52 @@ def legalize_conv1d_transpose(attrs: Any, inputs: Sequence[RelayExpr], types: Se
 
 def legalize_conv1d(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) -> RelayExpr | None:
     """A one-dimensional convolution as one over planes of height 1, which have faster kernels."""
-    if not _static(types[:2]) or attrs.data_layout != "NCW" or attrs.kernel_layout != "OIW" or attrs.out_layout not in ("", "NCW"):
+    if not _static(types[1:2]) or attrs.data_layout != "NCW" or attrs.kernel_layout != "OIW" or attrs.out_layout not in ("", "NCW"):
+        return None
+    if not isinstance(types[0], TensorType) or not isinstance(types[0].dims[1], int) or 0 in types[0].dims:
         return None
     if types[0].dtype != "float32" or types[1].dtype != "float32":
         return None
     ((before, after),) = pad_pairs(attrs.padding, 1)
     rows = types[1].dims
     channels = attrs.channels if attrs.channels is not None else rows[0]
-    out = conv2d(expand_dims(inputs[0], 2), expand_dims(inputs[1], 2), strides=(1, *attrs.strides), padding=(0, before, 0, after),
-                 dilation=(1, *attrs.dilation), groups=attrs.groups, channels=channels, kernel_size=(1, rows[2]), out_dtype=attrs.out_dtype)
+
+    def convolve(weight: RelayExpr, outputs: int) -> RelayExpr:
+        return conv2d(expand_dims(inputs[0], 2), weight, strides=(1, *attrs.strides), padding=(0, before, 0, after), dilation=(1, *attrs.dilation),
+                      groups=attrs.groups, channels=outputs, kernel_size=(1, rows[2]), out_dtype=attrs.out_dtype)
+
+    weight = expand_dims(inputs[1], 2)
+    out = _in_vectors(weight, channels, convolve) if attrs.groups == 1 and _is_odd(channels) else convolve(weight, channels)
     return squeeze(out, [2])
 
 
+_LANES = 16  # output channels are made a multiple of this, where they do not even fill a vector of four
+
+
+def _is_odd(outputs: int) -> bool:
+    """Whether that many output channels fill no vectors, and are so many that some more cost little."""
+    return outputs % 4 != 0 and outputs > 4 * _LANES
+
+
+def _in_vectors(weight: RelayExpr, outputs: int, convolve: Callable[[RelayExpr, int], RelayExpr]) -> RelayExpr:
+    """A convolution over planes with more output channels, which are cut off again: its kernel then works in whole vectors."""
+    more = -outputs % _LANES
+    wide = convolve(pad(weight, [(0, more), (0, 0), (0, 0), (0, 0)]), outputs + more)
+    return strided_slice(wide, [0], [outputs], axes=[1])
+
+
+def legalize_conv2d(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) -> RelayExpr | None:
+    """A convolution whose output channels fill no vectors as one with more of them; None where they do."""
+    if not _static(types[1:2]) or (attrs.data_layout, attrs.kernel_layout, attrs.groups) != ("NCHW", "OIHW", 1):
+        return None
+    outputs = types[1].dims[0]
+    if attrs.out_layout not in ("", "NCHW") or types[1].dtype != "float32" or not _is_odd(outputs):
+        return None
+    kernel = tuple(types[1].dims[2:])
+    return _in_vectors(inputs[1], outputs, lambda w, n: Call(Op.get("nn.conv2d"), [inputs[0], w], attrs.replace(channels=n, kernel_size=kernel)))
+
+
+register_legalize("nn.conv2d", legalize_conv2d)
 register_legalize("nn.conv2d_transpose", legalize_conv2d_transpose)
 register_legalize("nn.conv1d_transpose", legalize_conv1d_transpose)
 register_legalize("nn.conv1d", legalize_conv1d)

@@ -51,13 +51,18 @@ def alter_conv2d(attrs: Any, inputs: Sequence[Any], tinfos: Sequence[Any], out_t
     channels, outputs = dims(data)[attrs.data_layout.index("C")], out_type.dims[attrs.data_layout.index("C")]
     rows = dict(zip(attrs.kernel_layout, dims(weight)))
     lanes = lanes_of(target, "float32")
+    if not all(isinstance(d, int) for d in (channels, outputs, *rows.values())):
+        return None
+    known = all(isinstance(d, int) for d in (*dims(data), *out_type.dims))
     if attrs.groups == channels == rows["O"] and attrs.groups > 1:
+        if not known:
+            return None
         return _depthwise(attrs, inputs, channels, outputs, rows, lanes)
     per_in, per_out = channels // attrs.groups, outputs // attrs.groups
     ic, oc = _offered_block(inputs[0], per_in) or channel_block(per_in, lanes), channel_block(per_out, lanes)
     if oc < 4 or (attrs.groups > 1 and ic < 4):
         return None
-    filtered = _winograd(attrs, inputs, rows, out_type, ic, oc, registers_of(target))
+    filtered = _winograd(attrs, inputs, rows, out_type, ic, oc, registers_of(target)) if known else None
     if filtered is not None:
         return filtered
     changes = _spelled_out(attrs, rows, outputs, data_layout=f"NCHW{ic}c", kernel_layout=f"OIHW{ic}i{oc}o", out_layout=f"NCHW{oc}c")
@@ -128,6 +133,7 @@ def alter_dense(attrs: Any, inputs: Sequence[Any], tinfos: Sequence[Any], out_ty
     return Call(Op.get("nn.contrib_dense_pack"), inputs, attrs)
 
 
+alter_conv2d.takes_unknown_sizes = True  # type: ignore[attr-defined]  # of planes: channels must be known
 alter_dense.takes_unknown_sizes = True  # type: ignore[attr-defined]  # the weight's must be known
 
 
