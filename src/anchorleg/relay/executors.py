@@ -3,10 +3,13 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping
 
+import numpy as np
+
 from ..ir.expr import GlobalVar, RelayExpr
 from ..ir.module import IRModule
 from ..ir.transform import get_pass
-from ..ir.type import TupleType, Type
+from ..ir.type import TensorType, TupleType, Type
+from ..runtime.dtype import numpy_dtype
 from ..support.errors import ArgumentError, TypeMismatchError
 from .backend.interpreter import Executor, Interpreter
 from .build_module import build
@@ -35,13 +38,20 @@ class GraphExecutor(Executor):
         runner = GraphModule(build(mod, target=self.target)["default"](self.device))
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            for i, arg in enumerate(self._convert_args(main, args, kwargs)):
-                runner.set_input(i, arg)
+            for i, (arg, param) in enumerate(zip(self._convert_args(main, args, kwargs), main.params)):
+                runner.set_input(i, fitting(arg, param.checked_type))
             runner.run()
             outputs = iter([runner.get_output(i).copyto(self.device) for i in range(runner.get_num_outputs())])
             return nest(outputs, ret_type)
 
         return run
+
+
+def fitting(arg: Any, ty: Type) -> Any:
+    """A numpy array or number as an array of the parameter's data type, as upstream's executors convert it."""
+    if isinstance(arg, (np.ndarray, np.generic, bool, int, float, list)) and isinstance(ty, TensorType):
+        return np.asarray(arg).astype(numpy_dtype(ty.dtype), copy=False)
+    return arg
 
 
 def nest(flat: Any, ty: Type) -> Any:
@@ -71,8 +81,8 @@ class AotExecutor(Executor):
         runner = AotModule(build(mod, target=self.target, executor=ExecutorConfig("aot"))["default"](self.device))
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            for i, arg in enumerate(self._convert_args(main, args, kwargs)):
-                runner.set_input(i, arg)
+            for i, (arg, param) in enumerate(zip(self._convert_args(main, args, kwargs), main.params)):
+                runner.set_input(i, fitting(arg, param.checked_type))
             runner.run()
             return nest(iter([runner.get_output(i).copyto(self.device) for i in range(runner.get_num_outputs())]), ret_type)
 

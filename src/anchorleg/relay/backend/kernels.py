@@ -14,7 +14,7 @@ import os
 import struct
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, Mapping, NamedTuple
 
 from ...autotvm import task
 from ...ir.expr import IntImm
@@ -242,6 +242,28 @@ def _cached(cache: Cache | None, key: str) -> Future[CompiledKernel] | None:
     done: Future[CompiledKernel] = Future()
     done.set_result(CompiledKernel.from_bytes(key, data))
     return done
+
+
+def kernel_sources(functions: Mapping[str, Function], target: Any) -> dict[str, Callable[[], str]]:
+    """The kernels' LLVM IR (``ll``) and assembly (``asm``) as functions that make the text when asked, as this build would."""
+    context = PassContext.current()
+
+    def ir(func: Function, name: str) -> str:
+        from ...target.codegen.llvm import emit_kernel
+
+        lowered = te_compiler.TECompiler().lower(func, target).prim_func
+        return emit_kernel(lowered.with_attr("global_symbol", name), target).ir_text
+
+    def texts(convert: Callable[[str], str]) -> str:
+        with context:
+            return "\n".join(convert(ir(func, name)) for name, func in functions.items())
+
+    def assembly() -> str:
+        from ...target.build.llvm import assembly_of
+
+        return texts(lambda text: assembly_of(text, target))
+
+    return {"ll": lambda: texts(str), "asm": assembly}
 
 
 def load_kernels(kernels: list[CompiledKernel], target: Any) -> Any:
