@@ -14,6 +14,8 @@ _ROOMS = ("arith", "autotvm", "contrib", "driver", "instrument", "ir", "nd", "re
 _NAMES = {
     "IRModule": "ir.module", "TVMError": "support.errors", "AnchorlegError": "support.errors",
     "cpu": "runtime.device", "cuda": "runtime.device", "gpu": "runtime.device", "device": "runtime.device",
+    "WorkspaceMemoryPools": "ir.memory_pools", "ConstantMemoryPools": "ir.memory_pools", "WorkspacePoolInfo": "ir.memory_pools",
+    "ConstantPoolInfo": "ir.memory_pools", "PoolInfoProperties": "ir.memory_pools",
     "opencl": "runtime.device", "Device": "runtime.device",
     "register_func": "runtime.registry", "get_global_func": "runtime.registry",
     "build": "driver.build_module", "lower": "driver.build_module",

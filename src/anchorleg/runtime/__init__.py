@@ -22,6 +22,15 @@ from .registry import get_global_func, list_global_func_names, register_func, re
 from .module import Module, enabled, load_module, num_threads, system_lib
 from . import ndarray
 
+
+def __getattr__(name: str) -> object:
+    if name == "executor":  # the wrappers of executors, loaded for those who use them
+        import importlib
+
+        return importlib.import_module(f"{__name__}.executor")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
     "ADT", "BenchmarkResult", "DataType", "DataTypeCode", "Device", "Module", "NDArray", "Object", "PackedFunc",
     "ShapeTuple", "String", "array", "convert", "cpu", "cuda", "device", "empty", "enabled", "ext_dev",

@@ -166,5 +166,25 @@ def generate_ref_data(mod: Any, input_data: Mapping[str, Any], params: Mapping[s
     return {name: runner.get_output(i).numpy() for i, name in enumerate(names)}
 
 
-__all__ = ["AOTCompiledTestModel", "AOTDataLinkage", "AOTTestModel", "AOTTestRunner", "compile_and_run", "compile_models", "generate_ref_data",
+def convert_to_relay(tflite_model_buf: bytes, bind_params_by_name: bool = True) -> tuple[Any, Any]:
+    """A TFLite model as (module, parameters)."""
+    from ..relay import frontend
+
+    return frontend.from_tflite(tflite_model_buf)  # type: ignore[attr-defined]
+
+
+def create_relay_module_and_inputs_from_tflite_file(tflite_model_file: str, bind_params_by_name: bool = True) -> tuple[Any, dict[str, np.ndarray], Any]:
+    """A TFLite file as (module, random inputs, parameters)."""
+    from pathlib import Path
+
+    mod, params = convert_to_relay(Path(tflite_model_file).read_bytes(), bind_params_by_name)
+    random, inputs = np.random.default_rng(0), {}
+    for param in mod["main"].params:
+        low, high = get_dtype_range(param.checked_type.dtype)
+        shape, dtype = param.checked_type.concrete_shape, param.checked_type.dtype
+        inputs[param.name_hint] = (random.random(shape) if dtype.startswith("float") else random.integers(low, high + 1, shape)).astype(dtype)
+    return mod, inputs, params
+
+
+__all__ = ["convert_to_relay", "create_relay_module_and_inputs_from_tflite_file", "AOTCompiledTestModel", "AOTDataLinkage", "AOTTestModel", "AOTTestRunner", "compile_and_run", "compile_models", "generate_ref_data",
            "get_dtype_range", "run_and_check"]

@@ -18,7 +18,7 @@ def compile_shared(files: Mapping[str, "str | bytes"], cc: str | None = None, op
     Every file is written to one folder, so that sources include headers and binaries by their names.  BuildError, with what the
     compiler said, when it fails or there is none.
     """
-    command = [cc] if cc else find_compiler()
+    command = [cc.replace("clang++", "clang").replace("g++", "gcc").replace("c++", "cc")] if cc else find_compiler()  # C is not C++
     if command is None:
         raise BuildError("C code needs a C compiler to run on this machine, and none was found: set CC, run pip install ziglang, "
                          "or build for the target llvm, which needs none")
