@@ -214,6 +214,44 @@ def test_scan(attributes: dict[str, Any], unknown: bool) -> None:
     check_many(proto, [first, feed(6)] if unknown else [first], machine=unknown)
 
 
+@pytest.mark.parametrize("limit", [0, 3])
+def test_unroll_limit(limit: int) -> None:
+    feed = {"s0": f(2), "xa": f(4, 2), "xb": f(4, 2)}
+    proto = model([scanned()], feed, ["s_end", "rows"])
+    config = {"unroll_limit": limit}
+    assert ifs(from_onnx(proto, convert_config=config)[0]) == 1
+    check_many(proto, [feed], convert_config=config)
+
+
+# ---- sequences -------------------------------------------------------------------------------------------------------------
+
+def test_sequence_carried_through_known_turns() -> None:
+    sequence = helper.make_tensor_sequence_value_info
+    body = graph([node("Mul", ["x", "two"], ["x2"]), node("SequenceInsert", ["q", "x2"], ["q2"]), node("Identity", ["going"], ["again"])],
+                 [value("again", BOOL, []), sequence("q2", FLOAT, None)], [*HEAD, sequence("q", FLOAT, None)])
+    nodes = [node("SequenceEmpty", [], ["q0"]), looped("m", "", ["q0"], body, ["q_end"]), node("ConcatFromSequence", ["q_end"], ["y"], axis=0)]
+    proto = model(nodes, {"x": f(2, 3)}, ["y"], constants={"m": i64(3), "two": np.array(2, np.float32)}, shapes={"x": ["n", 3]})
+    check_many(proto, [{"x": f(n, 3)} for n in (1, 4)])
+
+
+def test_sequence_map() -> None:
+    body = graph([node("Mul", ["e", "e"], ["e2"])], [value("e2")], [value("e")])
+    nodes = [node("SplitToSequence", ["x", "parts"], ["q"], axis=0), node("SequenceMap", ["q"], ["q2"], body=body),
+             node("ConcatFromSequence", ["q2"], ["y"], axis=0)]
+    check(model(nodes, {"x": f(5, 2)}, ["y"], constants={"parts": i64([1, 4])}), {"x": f(5, 2)})
+
+
+def test_sequence_of_branches() -> None:
+    yes = branch(node("SequenceConstruct", ["x", "x"], ["q1"]))
+    no = graph([node("Neg", ["x"], ["negative"]), node("SequenceConstruct", ["negative", "x"], ["q2"])], [value("q2")])
+    for g, name in ((yes, "q1"), (no, "q2")):
+        g.output[0].CopyFrom(helper.make_tensor_sequence_value_info(name, FLOAT, None))
+    nodes = [node("If", ["c"], ["q"], then_branch=yes, else_branch=no), node("SequenceAt", ["q", "zero"], ["y"])]
+    x = f(3)
+    proto = model(nodes, {"c": np.array(True), "x": x}, ["y"], constants={"zero": i64(0)})
+    check_many(proto, [{"c": np.array(c), "x": x} for c in (True, False)])
+
+
 # ---- ranks that depend on sizes --------------------------------------------------------------------------------------------
 
 def test_squeeze_of_unknown_sizes() -> None:

@@ -142,3 +142,14 @@ def test_unknown_steps_batch_first() -> None:
     proto.graph.input[0].CopyFrom(helper.make_tensor_value_info("x", 1, [BATCH, "steps", INPUTS]))
     y, *last = ours(proto, {"x": x.transpose(1, 0, 2)})
     assert_same([y, *last], [want[0].transpose(2, 0, 1, 3), *(s.transpose(1, 0, 2) for s in want[1:])])
+
+
+def test_known_steps_over_the_limit_are_looped() -> None:
+    from anchorleg.ir.visit import post_order
+    from anchorleg.relay.expr import If
+    from anchorleg.relay.frontend import from_onnx
+
+    config = {"unroll_limit": STEPS - 1}
+    proto, feed = layer("GRU", 2, direction="bidirectional")
+    assert sum(isinstance(e, If) for e in post_order(from_onnx(proto, convert_config=config)[0]["main"], lambda e: e.children())) == 2
+    check_many(proto, [feed], convert_config=config)

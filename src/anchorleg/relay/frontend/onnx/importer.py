@@ -25,7 +25,7 @@ from .registry import domain_of, find
 from .scope import Scope, count_uses, name_nodes, needed_names, ordered, subgraphs
 from .tensors import attribute_value, numpy_dtype_of, sparse_value, tensor_value
 
-DEFAULT_CONFIG: dict[str, Any] = {"use_nt_batch_matmul": True}
+DEFAULT_CONFIG: dict[str, Any] = {"use_nt_batch_matmul": True, "unroll_limit": 4096}
 _MAX_NESTING = 64  # of functions that call functions: more is a function that calls itself
 _MAX_WAYS = 256  # places where a branch makes the rest of its graph be converted twice
 
@@ -370,7 +370,9 @@ def from_onnx(model: Any, shape: Any = None, dtype: Any = "float32", opset: int 
     opset: version of the ONNX operator set to read the model by, instead of the one it names.
     freeze_params: weights become constants of ``main`` (and the returned dict is empty); otherwise they are parameters
         of ``main``, after the inputs, with their values in the returned dict.
-    convert_config: ``use_nt_batch_matmul`` (default True): batched products take their second operand transposed.
+    convert_config: ``use_nt_batch_matmul`` (default True): batched products take their second operand transposed;
+        ``unroll_limit`` (default 4096): recurrent layers, loops and scans of more steps than this become loops (which the
+        virtual machine runs, and the graph executor does not); 0 unrolls nothing.
     export_node_renamed_model_path: where to write the model with a name for every node, as spans name them.
 
     Returns

@@ -7,8 +7,9 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 from .....ir.expr import RelayExpr
-from .....ir.type import Type
+from .....ir.type import TupleType, Type
 from .....support.errors import UnsupportedOpError
+from ....expr import Tuple
 from ..branches import Fork, Outcome, merged
 from ..collect import collector, no_rows, row_count
 from ..context import NodeContext
@@ -16,6 +17,7 @@ from ..make import call, const, reshape, slice_axis, squeeze, stack, stack_many,
 from ..registry import op
 from ..scope import Scope
 from ..while_loop import while_loop
+from .sequence import elements
 
 _LARGEST = 100_000  # nodes that a loop may become
 
@@ -49,9 +51,9 @@ def _turn(n: NodeContext, graph: Any, values: Sequence[RelayExpr], name: str) ->
     return found
 
 
-def _check_size(graph: Any, turns: int) -> None:
-    if turns * len(graph.node) > _LARGEST:
-        raise UnsupportedOpError(f"a loop of {turns} turns over {len(graph.node)} nodes is too large to be unrolled")
+def _unrolls(n: NodeContext, turns: int) -> bool:
+    """Whether a loop of so many turns is written out."""
+    return turns == 0 or turns <= n.importer.config["unroll_limit"] and turns * len(n.attr("body").node) <= _LARGEST
 
 
 def _is_true(n: NodeContext, condition: RelayExpr | None) -> bool | None:
@@ -68,7 +70,7 @@ def loop(n: NodeContext) -> list[RelayExpr]:
     turns = None if limit is None else int(limit.reshape(-1)[0])
     if going is False:
         turns = 0
-    if turns is None or going is None or turns * len(n.attr("body").node) > _LARGEST:
+    if turns is None or going is None or not _unrolls(n, turns):
         return _lasting_loop(n)
     return _unrolled_loop(n, turns) or _lasting_loop(n)
 
@@ -140,7 +142,7 @@ def scan(n: NodeContext) -> list[RelayExpr]:
     axes = [n.axis(a, n.rank(s)) for a, s in zip(n.attr("scan_input_axes", [0] * count), sequences)]
     backward = n.attr("scan_input_directions", [0] * count)
     known = [d for s, a in zip(sequences, axes) if isinstance(d := n.dims(s)[a], int)]
-    if not known or known[0] * len(graph.node) > _LARGEST:
+    if not known or not _unrolls(n, known[0]):
         return _lasting_scan(n, states, sequences, axes, backward)
     if known[0] == 0:
         return [*states, *_no_steps(n, states, sequences, axes)]
@@ -208,3 +210,16 @@ def _first_to(n: NodeContext, x: RelayExpr, axis: int) -> RelayExpr:
     order = list(range(1, n.rank(x)))
     order.insert(n.axis(axis, n.rank(x)), 0)
     return transpose(x, order)
+
+
+# ---- SequenceMap ---------------------------------------------------------------------------------------------------------
+
+@op("SequenceMap")
+def sequence_map(n: NodeContext) -> list[RelayExpr]:
+    """A body run once for each element of a sequence (and of more sequences, or with the same tensors each time)."""
+    graph, inputs = n.attr("body"), [elements(n, x) if isinstance(n.builder.type_of(x), TupleType) else x for x in n.present()]
+    made = []
+    for i in range(len(elements(n, n.need(0)))):
+        values = [x[i] if isinstance(x, list) else x for x in inputs]
+        made.append(_turn(n, graph, values, str(i)))
+    return [Tuple([each[k] for each in made]) for k in range(len(graph.output))]

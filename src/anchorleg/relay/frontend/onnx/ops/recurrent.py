@@ -17,8 +17,6 @@ from ..make import call, cast, concat, const, expand_dims, reshape, slice_axis, 
 from ..registry import op
 from .activation import elu_of, hard_sigmoid_of, softplus_of
 
-_MOST_UNROLLED = 4096  # steps
-
 Activation = Callable[[RelayExpr], RelayExpr]
 
 
@@ -242,7 +240,7 @@ def _recurrent(n: NodeContext, make: type[Cell]) -> list[RelayExpr]:
     outputs, last = [], []
     for i, d in enumerate(_directions(n, cell, count)):
         states = [_initial(n, x, 5 + s, i, batch, cell, batch_first) for s in range(cell.states)]
-        if isinstance(steps, int) and steps <= _MOST_UNROLLED:
+        if isinstance(steps, int) and steps <= n.importer.config["unroll_limit"]:
             ys, finals = _unroll(n, x, lengths, states, cell, d)
             y = stack_many(ys)
         else:

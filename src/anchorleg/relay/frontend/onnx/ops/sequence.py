@@ -2,18 +2,27 @@
 from __future__ import annotations
 
 from .....ir.expr import RelayExpr
+from .....ir.type import TupleType
 from .....support.errors import ArgumentError, UnsupportedOpError
 from ....expr import Tuple
+from ....op.type_relations import show
 from ..context import NodeContext
-from ..make import concat, const, split, squeeze, stack
+from ..make import concat, const, items, split, squeeze, stack
 from ..registry import op
 
 
 def _fields(n: NodeContext, index: int) -> list[RelayExpr]:
-    whole = n.need(index)
-    if not isinstance(whole, Tuple):
-        raise UnsupportedOpError("a sequence whose length is not known is not supported")
-    return list(whole.fields)
+    return elements(n, n.need(index))
+
+
+def elements(n: NodeContext, whole: RelayExpr) -> list[RelayExpr]:
+    """The elements of a sequence, which is a tuple (or something that gives one)."""
+    if isinstance(whole, Tuple):
+        return list(whole.fields)
+    t = n.builder.type_of(whole)
+    if not isinstance(t, TupleType):
+        raise UnsupportedOpError(f"a sequence is expected, got {show(t)}")
+    return items(whole, len(t.fields))
 
 
 def _at(n: NodeContext, index: int, size: int, default: int) -> int:
