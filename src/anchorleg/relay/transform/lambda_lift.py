@@ -23,7 +23,7 @@ from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_pa
 from ...ir.type import FuncType
 from ...ir.visit import Walker
 from ...support.names import NameSupply
-from ..analysis.variables import exprs, free_vars
+from ..analysis.variables import exprs, free_vars_of_parts
 from ..expr import Call, Let, Var
 from ..function import Function
 from .common import descends, is_primitive
@@ -67,14 +67,14 @@ class _Finder:
         if _is_local(root.body):
             bound[id(root.body)] = (None, root.body)
             escaping.add(id(root.body))
-        captured = self._captures(bound)
+        captured = self._captures(bound, free_vars_of_parts(root.body) if bound else {})
         for key, (var, func) in bound.items():
             target = GlobalVar(names.fresh(f"{name}_{var.name_hint if var is not None else 'anon'}"))
             self.lifted[key] = _Lifted(func, captured[key], target, key not in escaping)
 
-    def _captures(self, bound: dict[int, tuple[Var | None, Function]]) -> dict[int, list[Var]]:
+    def _captures(self, bound: dict[int, tuple[Var | None, Function]], free_in: dict[int, tuple[Var, ...]]) -> dict[int, list[Var]]:
         """Free variables, with those of local functions replaced by what these capture, until nothing changes."""
-        free = {key: free_vars(func) for key, (_, func) in bound.items()}
+        free = {key: free_in[id(func)] for key, (_, func) in bound.items()}
         found: dict[int, dict[int, Var]] = {key: {id(v): v for v in vs if id(v) not in bound} for key, vs in free.items()}
         changed = True
         while changed:

@@ -18,7 +18,7 @@ from ..profiling import BenchmarkResult
 from .executable import Executable
 from .image import Image, image_of
 from .native_core import core
-from .values import Border, ClosureValue, type_of_words
+from .values import Border, ClosureValue, ParamPlan, type_of_words
 
 _STACK_BYTES = 64 << 20  # of address space; touched only as deep as calls go
 _STEPS = 1 << 26         # instructions between two looks at signals
@@ -138,6 +138,7 @@ class VirtualMachine:
         self._border = Border(self._memory.core, self._memory.address, self._given, self._memory)
         self._busy = False
         self._params: dict[str, tuple[int, list[str], list[Any]]] = {}
+        self._plans: dict[str, list[ParamPlan | None]] = {}
 
     @property
     def module(self) -> VirtualMachine:
@@ -254,8 +255,11 @@ class VirtualMachine:
         index, names, specs = self._signature(func_name)
         made: list[int] = []
         try:
-            for v, n, s in zip(values, names, specs):
-                made.append(self._border.object_of(v, s, n))
+            plans = self._plans.get(func_name)
+            if plans is None:
+                plans = self._plans[func_name] = [ParamPlan(s) if isinstance(s, list) else None for s in specs]
+            for v, n, s, plan in zip(values, names, specs, plans):
+                made.append(plan is not None and self._border.quick(v, plan) or self._border.object_of(v, s, n))
             words = (ctypes.c_int64 * max(1, len(made)))(*made)
             if core_.start(address, index, ctypes.addressof(words), len(made)):
                 raise AnchorlegError(f"function {func_name!r} has too many registers for the stack")

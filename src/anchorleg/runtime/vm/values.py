@@ -9,7 +9,7 @@ import numpy as np
 from ...support.errors import ArgumentError, TypeMismatchError
 from ..container import ADT, tuple_object
 from ..dtype import DataType, dtype_name
-from ..ndarray import NDArray, aligned, array, empty
+from ..ndarray import NDArray, aligned, array
 from .executable import TypeSpec
 from .translate import dtype_words
 
@@ -88,13 +88,47 @@ def fields_of(value: Any) -> tuple[int, list[Any]] | None:
     return None
 
 
+class ParamPlan:
+    """What a tensor parameter asks of a numpy array, worked out once."""
+
+    __slots__ = ("dtype", "dims", "code", "item")
+
+    def __init__(self, spec: TypeSpec) -> None:
+        kind = DataType(spec[0])
+        self.dtype = kind.numpy_dtype if kind.lanes == 1 else None
+        self.dims = tuple(spec[1])
+        self.code, self.item = dtype_words(spec[0])
+
+    def fits(self, value: np.ndarray) -> bool:
+        """Whether the array can be used as it is."""
+        if value.dtype != self.dtype or value.ndim != len(self.dims) or not value.flags.c_contiguous:
+            return False
+        for d, s in zip(self.dims, value.shape):
+            if d != s and d >= 0:
+                return False
+        return True
+
+
 class Border:
     """Conversion of values for one machine."""
 
     def __init__(self, core: Any, address: int, keep: list[Any], give_back: Any) -> None:
         self.core, self.address, self.keep, self.give_back = core, address, keep, give_back
+        self._shape = (ctypes.c_int64 * 64)()
+        self._shape_at = ctypes.addressof(self._shape)
+        self._foreign = core.foreign
 
     # -- in
+
+    def quick(self, value: Any, plan: ParamPlan) -> int:
+        """The object for an array that fits its parameter without any change; 0 when it does not."""
+        array_ = value._np if type(value) is NDArray else value
+        if type(array_) is not np.ndarray or not plan.fits(array_):
+            return 0
+        self.keep.append(array_)
+        rank = array_.ndim
+        self._shape[:rank] = array_.shape
+        return self._foreign(self.address, array_.__array_interface__["data"][0], rank, plan.code, plan.item, self._shape_at)
 
     def object_of(self, value: Any, spec: TypeSpec, name: str) -> int:
         """The object for an argument, with a reference for the caller; nested values on a stack of their own."""
@@ -181,10 +215,10 @@ class Border:
         for d in shape:
             size *= d
         if size <= _SMALL or not self.core.is_last(address) or not self._owns(address):
-            result = empty(shape, kind)
-            ctypes.memmove(result.data_ptr, words[2], size)
+            copy = np.empty((*shape, kind.lanes) if kind.lanes > 1 else shape, kind.numpy_dtype)
+            ctypes.memmove(copy.__array_interface__["data"][0], words[2], size)
             self.core.release(self.address, address)
-            return result
+            return NDArray(copy, kind)
         held = self.give_back.hold(address)
         buffer = (ctypes.c_uint8 * size).from_address(words[2])
         full = (*shape, kind.lanes) if kind.lanes > 1 else shape
@@ -227,4 +261,4 @@ def _adt(tag: int, fields: list[Any]) -> ADT:
     return ADT(tag, fields) if tag else tuple_object(fields)
 
 
-__all__ = ["Border", "ClosureValue", "fields_of", "tensor_of", "type_of_words"]
+__all__ = ["Border", "ClosureValue", "ParamPlan", "fields_of", "tensor_of", "type_of_words"]
