@@ -17,7 +17,6 @@ from ...te.schedule import Schedule, Stage
 from ...te.tensor import Tensor
 from ...tir.buffer import ProducerLoad
 from ...tir.expr import Add, IterVar, Mul, Sub, Var
-from .common import dims
 
 MIN_PARALLEL_WORK = 16384  # multiply-adds below which a second thread costs more than it brings
 
@@ -225,6 +224,29 @@ def _vectors(stage: Stage, axis: IterVar, extent: int, lanes: int) -> None:
     stage.vectorize(inner)
 
 
+def schedule_for_small_memory(s: Schedule, anchor: Operation, final: Operation) -> None:
+    """Plain loops in which only the rows of padding that a row of results reads exist at a time."""
+    local = accumulate_locally(s, anchor, final)
+    stage, axes = s[final], list(final.axis)
+    s[local].compute_at(stage, axes[-1])
+    if len(axes) < 3:
+        return
+    row = axes[-3] if _channels_last(anchor) else axes[-2]
+    for tensor in anchor.input_tensors:
+        if tensor.op.tag.endswith(",pad") and isinstance(tensor.op, ComputeOp):
+            s[tensor.op].compute_at(stage, row)
+
+
+def _channels_last(anchor: Operation) -> bool:
+    """Whether the last axis of the result is no step over the padded input: its index there has no tap of the reduction added."""
+    last, taps = anchor.axis[-1].var, {id(iv.var) for iv in anchor.reduce_axis}
+    for node in post_order(anchor.body):
+        if isinstance(node, ProducerLoad) and node.producer.op.tag.endswith(",pad"):
+            inside = {id(n) for n in post_order(node.indices[-1])}
+            return not (id(last) in inside and taps & inside)
+    return False
+
+
 def schedule_default(outs: Any, target: Any = None) -> Schedule:
     """A schedule for any fused computation on the processor."""
     outs = list(outs) if isinstance(outs, (list, tuple)) else [outs]
@@ -235,7 +257,10 @@ def schedule_default(outs: Any, target: Any = None) -> Schedule:
         if op is anchor and op is not final:
             continue
         if op is final and anchor is not None:
-            schedule_anchor(s, anchor, final, lanes_of(target, op.output(0).dtype))
+            if target is not None and target.kind.name == "c":
+                schedule_for_small_memory(s, anchor, final)
+            else:
+                schedule_anchor(s, anchor, final, lanes_of(target, op.output(0).dtype))
         else:
             schedule_other(s, op, target)
     return s
