@@ -24,6 +24,7 @@ from ...ir.structural import structural_equal
 from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_config_option, register_pass
 from ...ir.type import FuncType, TensorType, TupleType
 from ...ir.visit import Walker, post_order
+from ..adt import Match
 from ..expr import Call, Constant, If, Tuple, TupleGetItem, Var
 from ..function import Function
 from .bind import substitute
@@ -202,6 +203,11 @@ class _Fuser(Walker):
     def visit_If(self, node: If) -> Any:
         cond, yes, no = yield [node.cond, node.true_branch, node.false_branch]
         return _keep_type(node, node.replace(cond=cond, true_branch=yes, false_branch=no))
+
+    def visit_Match(self, node: Match) -> Any:
+        data, *results = yield [node.data, *(c.rhs for c in node.clauses)]
+        clauses = tuple([c if r is c.rhs else c.replace(rhs=r) for c, r in zip(node.clauses, results)])
+        return _keep_type(node, node.replace(data=data, clauses=clauses))
 
     def _arguments(self, group: int, old: tuple[RelayExpr, ...], new: list[RelayExpr]) -> tuple[RelayExpr, ...]:
         info = self.params.setdefault(group, _GroupParams())

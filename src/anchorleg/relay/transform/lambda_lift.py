@@ -185,7 +185,7 @@ def _fresh(var: Var) -> Var:
 
 
 def _typed_like(old: Any, new: Any) -> Any:
-    if new is not old:
+    if new is not old and isinstance(old, RelayExpr):  # a clause of a match has no type
         new._checked_type = old._checked_type
     return new
 

@@ -266,3 +266,26 @@ def test_declared_rank_of_a_result_decides() -> None:
     check_many(proto, [{"x": f(1, 1)}])
     with pytest.raises(Exception, match="size 1|expected 1"):
         ours(proto, {"x": f(2, 1)})
+
+
+# ---- sequences of unknown length ---------------------------------------------------------------------------------------------
+
+def appended(*after: Any, element: str = "x2") -> list[Any]:
+    sequence = helper.make_tensor_sequence_value_info
+    body = graph([node("Cast", ["i"], ["i_f"], to=FLOAT), node("Add", ["x", "i_f"], ["x2"]), node("SequenceInsert", ["q", element], ["q2"]),
+                  node("Identity", ["going"], ["again"])],
+                 [value("again", BOOL, []), sequence("q2", FLOAT, None)], [*HEAD, sequence("q", FLOAT, None)])
+    return [node("SequenceConstruct", ["x"], ["q0"]), looped("m", "", ["q0"], body, ["q_end"]), *after]
+
+
+@pytest.mark.parametrize("attributes", [{"axis": 0}, {"axis": -1}, {"axis": 1, "new_axis": 1}])
+def test_sequence_of_unknown_length_joined(attributes: dict[str, Any]) -> None:
+    proto = model(appended(node("ConcatFromSequence", ["q_end"], ["y"], **attributes)), {"m": i64(3), "x": f(2, 3)}, ["y"], shapes={"x": ["n", 3]})
+    check_many(proto, [{"m": i64(m), "x": f(n, 3)} for m, n in ((0, 2), (3, 1), (6, 4))])
+
+
+def test_elements_of_a_sequence_of_unknown_length() -> None:
+    after = [node("SequenceLength", ["q_end"], ["count"]), node("SequenceAt", ["q_end", "at"], ["one"]), node("SequenceErase", ["q_end"], ["less"]),
+             node("SequenceAt", ["less", "minus"], ["two"])]
+    proto = model(appended(*after), {"m": i64(3), "at": i64(1), "x": f(2)}, ["count", "one", "two"], constants={"minus": i64(-1)})
+    check_many(proto, [{"m": i64(5), "at": i64(k), "x": f(2)} for k in (0, 2, -1, -6)])

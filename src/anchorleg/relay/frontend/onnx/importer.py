@@ -1,6 +1,7 @@
 """From an ONNX model to a Relay module."""
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any, Callable, Sequence
 
@@ -20,6 +21,7 @@ from .context import NodeContext
 from .external import read_range
 from .functions import body_of, has_body, local_functions
 from .inputs import InputTypes
+from .lists import Lists
 from .model_file import Model, open_model
 from .registry import domain_of, find
 from .scope import Scope, count_uses, name_nodes, needed_names, ordered, subgraphs
@@ -67,6 +69,11 @@ class GraphImporter:
         self.param_vars: dict[str, Var] = {}
         self.nesting = 0
         self.ways = 0  # places where the conversion went two ways
+
+    @functools.cached_property
+    def lists(self) -> Lists:
+        """Lists, for sequences whose length is not known; made when there is one."""
+        return Lists()
 
     # -- the whole model -------------------------------------------------------------------------------
 
@@ -390,7 +397,9 @@ def from_onnx(model: Any, shape: Any = None, dtype: Any = "float32", opset: int 
     function, params = importer.run(shape, dtype)
     if export_node_renamed_model_path:
         _export_renamed(found, os.fspath(export_node_renamed_model_path))
-    return infer_module(IRModule.from_expr(function)), params
+    mod = importer.lists.mod.copy() if "lists" in vars(importer) else IRModule()
+    mod["main"] = function
+    return infer_module(mod), params
 
 
 def _checked_config(config: dict[str, Any] | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 from ....ir.expr import Any as AnyDim, RelayExpr
-from ....ir.type import FuncType, TensorType, TupleType, Type
+from ....ir.type import FuncType, TensorType, TupleType, Type, TypeCall
 from ....ir.visit import post_order
 from ....support.errors import ArgumentError, TypeMismatchError
 from ...analysis.variables import bound_vars, expr_children
@@ -16,6 +16,7 @@ from ...function import Function
 from ...op.type_relations import show
 from ...transform.infer_type import infer_type
 from .context import NodeContext
+from .lists import as_list, is_list
 from .make import call
 
 Body = Callable[[list[Var]], "list[RelayExpr]"]
@@ -29,8 +30,8 @@ class _Types:
     Otherwise it becomes one that nothing is known of.
     """
 
-    def __init__(self, types: Sequence[Type]) -> None:
-        self.types = list(types)
+    def __init__(self, n: NodeContext, types: Sequence[Type]) -> None:
+        self.n, self.types = n, list(types)
         self.open: dict[int, AnyDim] = {}
 
     def absorb(self, found: Sequence[Type]) -> bool:
@@ -44,10 +45,20 @@ class _Types:
         if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.fields) == len(b.fields):
             fields = [self._join(x, y) for x, y in zip(a.fields, b.fields)]
             return a if all(x is y for x, y in zip(fields, a.fields)) else TupleType(fields)
+        if isinstance(a, (TupleType, TypeCall)) and isinstance(b, (TupleType, TypeCall)):
+            return self._join_sequences(a, b)
         if not isinstance(a, TensorType) or not isinstance(b, TensorType) or a.dtype != b.dtype or len(a.dims) != len(b.dims):
             raise TypeMismatchError(f"a value that a loop carries changes its type from {show(a)} to {show(b)}: only its sizes may change")
         dims = [self._join_dims(x, y) for x, y in zip(a.dims, b.dims)]
         return a if all(x is y for x, y in zip(dims, a.dims)) else TensorType(dims, a.dtype)
+
+    def _join_sequences(self, a: Any, b: Any) -> Type:
+        """Sequences of different lengths are lists."""
+        elements = [*(a.fields if isinstance(a, TupleType) else a.args), *(b.fields if isinstance(b, TupleType) else b.args)]
+        joined = elements[0]
+        for each in elements[1:]:
+            joined = self._join(joined, each)
+        return a if isinstance(a, TypeCall) and joined is elements[0] else self.n.importer.lists.of(joined)
 
     def _join_dims(self, x: Any, y: Any) -> Any:
         if x is y or id(x) in self.open or isinstance(x, int) and isinstance(y, int) and x == y:
@@ -60,12 +71,14 @@ class _Types:
 def while_loop(n: NodeContext, condition: Condition, body: Body, initial: Sequence[RelayExpr], names: Sequence[str]) -> list[RelayExpr]:
     """The values carried by a loop when its condition fails; ``body`` gives those of the next turn."""
     initial = n.settled(*initial)
-    types = _Types([n.builder.type_of(e) for e in initial])
+    types = _Types(n, [n.builder.type_of(e) for e in initial])
     for _ in range(64):  # each time at least one more size turns out to change
         params = [_var(name, ty) for name, ty in zip(names, types.types)]
         going = n.settled(condition(params))[0]
         following = n.settled(*body(params))
         if types.absorb([n.builder.type_of(e) for e in following]):
+            following, initial = ([as_list(n, e, t) for e, t in zip(each, types.types)] if any(map(is_list, types.types)) else each
+                                  for each in (following, initial))
             return _written(n, params, going, following, initial, types.types)
     raise ArgumentError("the types of what a loop carries do not settle")
 

@@ -1,4 +1,4 @@
-"""Sequences whose length is known: they become tuples."""
+"""Sequences: tuples where their length is known, lists otherwise."""
 from __future__ import annotations
 
 from .....ir.expr import RelayExpr
@@ -6,6 +6,7 @@ from .....ir.type import TupleType
 from .....support.errors import ArgumentError, UnsupportedOpError
 from ....expr import Tuple
 from ....op.type_relations import show
+from .. import lists
 from ..context import NodeContext
 from ..make import concat, const, items, split, squeeze, stack
 from ..registry import op
@@ -44,9 +45,16 @@ def empty(n: NodeContext) -> RelayExpr:
     return Tuple([])
 
 
+def _list(n: NodeContext) -> RelayExpr | None:
+    """The first input, if it is a sequence whose length is not known."""
+    return n.need(0) if lists.is_list(n.builder.type_of(n.need(0))) else None
+
+
 @op("SequenceAt")
 def at(n: NodeContext) -> RelayExpr:
     """One element."""
+    if _list(n) is not None:
+        return lists.at(n, n.need(0), n.need(1))
     fields = _fields(n, 0)
     return fields[_at(n, 1, len(fields), 0)]
 
@@ -54,12 +62,18 @@ def at(n: NodeContext) -> RelayExpr:
 @op("SequenceLength")
 def length(n: NodeContext) -> RelayExpr:
     """How many there are."""
+    if _list(n) is not None:
+        return lists.length(n, n.need(0))
     return const(len(_fields(n, 0)), "int64")
 
 
 @op("SequenceInsert")
 def insert(n: NodeContext) -> RelayExpr:
     """With one more element."""
+    if _list(n) is not None:
+        if n.input(2) is not None:
+            raise UnsupportedOpError("inserting at a place into a sequence whose length is not known is not supported: only at its end")
+        return lists.append(n, n.need(0), n.need(1))
     fields = _fields(n, 0)
     fields.insert(_at(n, 2, len(fields), len(fields)), n.need(1))
     return Tuple(fields)
@@ -68,6 +82,10 @@ def insert(n: NodeContext) -> RelayExpr:
 @op("SequenceErase")
 def erase(n: NodeContext) -> RelayExpr:
     """With one element less."""
+    if _list(n) is not None:
+        if n.input(1) is not None:
+            raise UnsupportedOpError("erasing at a place of a sequence whose length is not known is not supported: only at its end")
+        return lists.without_last(n, n.need(0))
     fields = _fields(n, 0)
     del fields[_at(n, 1, len(fields), len(fields) - 1)]
     return Tuple(fields)
@@ -76,6 +94,8 @@ def erase(n: NodeContext) -> RelayExpr:
 @op("ConcatFromSequence")
 def concat_from(n: NodeContext) -> RelayExpr:
     """The elements joined along an axis, or along a new one."""
+    if _list(n) is not None:
+        return lists.concatenated(n, n.need(0), n.attr("axis"), bool(n.attr("new_axis", 0)))
     fields = _fields(n, 0)
     if n.attr("new_axis", 0):
         return stack(fields, n.axis(n.attr("axis"), n.rank(fields[0]) + 1))
