@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
+from ..support.errors import UnsupportedOpError
 from .models import check_writable, compile_ahead, compile_model
 from .options import build_options, parse_shapes
 from .progress import Steps, byte_size
+from .vm_runner import is_executable
 
 
 @click.command("compile")
@@ -17,7 +19,7 @@ from .progress import Steps, byte_size
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The file to write; a name ending in .so is linked as a shared library.")
 @click.option("--output-format", type=click.Choice(["library", "mlf"]), default="library", show_default=True,
               help="library: a file to load and run; mlf: Model Library Format, a tar file of sources or objects for other build systems.")
-@partial(build_options, executors=("auto", "graph", "aot"))
+@partial(build_options, executors=("auto", "graph", "vm", "aot"))
 def command(model: Path, output: Path, target: str, opt_level: int, shapes: tuple[str, ...], executor: str, output_format: str) -> None:
     """Compile MODEL (.onnx) into one file."""
     if executor == "aot":
@@ -28,6 +30,10 @@ def command(model: Path, output: Path, target: str, opt_level: int, shapes: tupl
         factory = compile_model(model, target, opt_level, parse_shapes(shapes), executor, steps)
         steps.begin("write")
         _write(factory, output, output_format)
+    if is_executable(factory):
+        click.echo(f"{output}: {byte_size(output.stat().st_size)}, {len(factory.packed)} kernels and shape functions, virtual machine")
+        click.echo(steps.summary())
+        return
     plan = factory.plan
     count = len(factory.function_metadata)
     click.echo(f"{output}: {byte_size(output.stat().st_size)}, {count} kernel{'' if count == 1 else 's'}, graph executor "
@@ -36,6 +42,8 @@ def command(model: Path, output: Path, target: str, opt_level: int, shapes: tupl
 
 
 def _write(factory: Any, output: Path, output_format: str) -> None:
+    if is_executable(factory) and output_format != "library":
+        raise UnsupportedOpError(f"a model for the virtual machine has no {output_format} form: leave --output-format out")
     if output_format == "library":
         factory.export_library(output)
         return

@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from ..support.errors import ArgumentError, UnsupportedOpError
 from .progress import Steps
+from .vm_runner import why_vm
 
 MODEL_SUFFIXES = (".onnx",)
 
@@ -63,15 +64,28 @@ def compile_model(path: Path, target: str, opt_level: int, shapes: Mapping[str, 
     steps.begin("import")
     mod, params = import_model(path, shapes)
     unknown = dynamic_inputs(mod)
-    if unknown:
-        many = len(unknown) > 1
-        raise UnsupportedOpError(f"{path}: the input{'s' if many else ''} {', '.join(unknown)} {'have' if many else 'has'} dimensions that are not known "
-                                 f"before run time, and the graph executor needs all of them: fix them with --shape {unknown[0]}:D0,D1,…")
+    reason = why_vm(mod, unknown) if executor != "vm" else "it was asked for"
+    if reason and executor == "graph":
+        raise UnsupportedOpError(f"{path}: the graph executor can't run this model, as {reason}: leave --executor out, or fix sizes with "
+                                 f"--shape {unknown[0] if unknown else 'NAME'}:D0,D1,…")
+    if reason:
+        click.echo(f"executor: virtual machine, as {reason}")
+        return _compile_vm(relay, mod, chosen, opt_level, params, steps)
     steps.begin("optimise")
     with PassContext(opt_level=opt_level):
         factory = relay.build(mod, target=chosen, params=params, progress=steps.kernel)
     steps.end()
     return factory
+
+
+def _compile_vm(relay: Any, mod: Any, target: Any, opt_level: int, params: Any, steps: Steps) -> Any:
+    from ..ir.transform import PassContext
+
+    steps.begin("optimise")
+    with PassContext(opt_level=opt_level):
+        executable = relay.vm.compile(mod, target=target, params=params, progress=steps.kernel)
+    steps.end()
+    return executable
 
 
 def compile_ahead(path: Path, target: str, opt_level: int, shapes: Mapping[str, list[int]], steps: Steps,

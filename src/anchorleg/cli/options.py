@@ -27,7 +27,7 @@ def parse_shapes(texts: tuple[str, ...]) -> dict[str, list[int]]:
     return dict(parse_shape(t) for t in texts)
 
 
-def build_options(command: Callable[..., Any], executors: tuple[str, ...] = ("auto", "graph")) -> Callable[..., Any]:
+def build_options(command: Callable[..., Any], executors: tuple[str, ...] = ("auto", "graph", "vm")) -> Callable[..., Any]:
     """The options that say how to compile, for some of the executors."""
     options = [
         click.option("--target", default="llvm", show_default=True, help="What to compile for, e.g. 'llvm -mcpu=skylake'; 'llvm' is this machine's CPU."),

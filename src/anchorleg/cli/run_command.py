@@ -14,6 +14,7 @@ from .inputs import random_inputs, read_inputs
 from .models import check_writable, load_or_compile
 from .options import build_options, parse_shapes
 from .progress import Steps
+from .vm_runner import VmRunner, is_executable
 
 
 @click.command("run")
@@ -34,7 +35,7 @@ def command(model: Path, inputs: tuple[str, ...], output: Path | None, print_top
         check_writable(output)
     with Steps() as steps:
         factory = load_or_compile(model, target, opt_level, parse_shapes(shapes), executor, steps)
-        runner = GraphModule(factory["default"](cpu(0)))
+        runner = VmRunner(factory) if is_executable(factory) else GraphModule(factory["default"](cpu(0)))
         info = runner.get_input_info()
         values = read_inputs(inputs, info) if inputs else random_inputs(info)
         steps.begin("run")
@@ -79,6 +80,8 @@ def _describe(index: int, result: np.ndarray, top: int | None) -> None:
 
 
 def _profile(factory: Any, values: dict[str, np.ndarray]) -> str:
+    if is_executable(factory):
+        return VmRunner(factory).profile(values)
     from ..runtime.device import cpu
     from ..runtime.graph_executor_debug import GraphModuleDebug
 
