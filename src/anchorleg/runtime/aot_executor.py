@@ -65,6 +65,11 @@ class AotFacts(NamedTuple):
                         tuple(map(str, data["params"])))
 
 
+def pool_contents_name(pool: str) -> str:
+    """The name under which a factory keeps what a pool of constants holds."""
+    return f"contents of {pool}"
+
+
 class _Memory:
     """Aligned memory that nothing moves."""
 
@@ -96,6 +101,10 @@ class AotExecutor:
         self._input_numbers = {**{t.symbol: i for i, t in enumerate(facts.inputs)}, **{t.name: i for i, t in enumerate(facts.inputs)}}
         self._output_numbers = {**{t.symbol: i for i, t in enumerate(facts.outputs)}, **{t.name: i for i, t in enumerate(facts.outputs)}}
         self._pools = [_Memory(size) for _, size in facts.pools]
+        for (name, _), memory in zip(facts.pools, self._pools):
+            contents = self._params.get(pool_contents_name(name))
+            if contents is not None:
+                ctypes.memmove(memory.address, _address(contents), contents.nbytes)
         if facts.scratch is not None:
             self._pools.append(_Memory(facts.scratch[0] + get_num_threads() * facts.scratch[1]))
         self._call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * len(facts.structures))(address)

@@ -3,8 +3,10 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
+import numpy as np
+
 from ....ir.module import IRModule
-from ....runtime.aot_executor import AotFacts, TensorFacts
+from ....runtime.aot_executor import AotFacts, TensorFacts, pool_contents_name
 from ....support.errors import ArgumentError, BuildError, TypeMismatchError
 from ....support.memory import collector_paused
 from ...function import Function
@@ -102,7 +104,8 @@ def _build_c(fused: IRModule, code: GraphCode, functions: dict[str, Function], r
     unlinked = {c.name: c.data for i, c in enumerate(program.constants) if not writer.linked and i not in writer.pooled}
     facts = AotFacts(writer.names.of("run"), _tensors(program.inputs), _tensors(program.outputs), structures, tuple(pools), None, tuple(unlinked))
     built = BuildFacts(fused, request, program, layout, functions, lowered, {n: k.workspace_bytes for n, k in first.items()}, code.params)
-    return AOTExecutorFactoryModule(library, facts, unlinked, built)
+    contents = {pool_contents_name(p.name): np.frombuffer(writer.pool_contents(p), np.uint8) for p in constant_pools}
+    return AOTExecutorFactoryModule(library, facts, {**unlinked, **contents}, built)
 
 
 def _origins(code: GraphCode, functions: dict[str, Function]) -> dict[str, str]:

@@ -110,11 +110,16 @@ class CWriter:
             lines += self._constant_pool_macros(constants)
         return "\n".join([*lines, "", "#ifdef __cplusplus", "}", "#endif", "", f"#endif  /* {guard} */", ""])
 
-    def _constant_pool_macros(self, pool: ConstantPool) -> list[str]:
+    def pool_contents(self, pool: ConstantPool) -> bytes:
+        """What a constant pool holds."""
         data = bytearray(pool.size)
         for i, offset in pool.offsets.items():
             raw = raw_bytes(self.program.constants[i])
             data[offset: offset + len(raw)] = raw
+        return bytes(data)
+
+    def _constant_pool_macros(self, pool: ConstantPool) -> list[str]:
+        data = self.pool_contents(pool)
         rows = [", ".join(f"0x{b:02x}" for b in data[i: i + 16]) for i in range(0, len(data), 16)]
         name = self.names.macro(pool.name)
         return [f"/* Contents of constant pool {pool.name} */", f"#define {name}_CONSTANT_POOL_SIZE {pool.size}",
@@ -161,11 +166,11 @@ class CWriter:
 
     def body(self) -> str:
         """``lib1.c``: constants, working memory, kernels, main."""
-        declarations = [f"extern const uint8_t {self.names.of('weights')}[];"] if self.binary else []
+        section = _ALIGNED.format(self.options.constant_alignment)
+        declarations = [f"extern const uint8_t {self.names.of('weights')}[] {section};"] if self.binary else []
         declarations += [self._workspace(p.name, p.used) for p in self.layout.pools if p.name not in self.external and p.used]
         if self.linked and not self.binary:
-            section = " " + _ALIGNED.format(self.options.constant_alignment)
-            declarations += [constant_array(c.symbol, array_of(c), section=section) for i, c in enumerate(self.program.constants) if i not in self.pooled]
+            declarations += [constant_array(c.symbol, array_of(c), section=" " + section) for i, c in enumerate(self.program.constants) if i not in self.pooled]
         declarations.append(self.main_prototype() + ";")
         return CSource(f"Kernels and main function of {self.names.prefix}", self.kernels, [self.main()], (), (), declarations).text
 
@@ -246,7 +251,7 @@ class CWriter:
         if self.binary:
             name = self.names.of("weights")
             files["weights.S"] = (f'/* The weights of {self.names.prefix}; assemble in the folder of weights.bin, or name it with -I */\n'
-                                  f'    .section .rodata\n    .balign {max(16, self.options.constant_alignment)}\n    .global {name}\n{name}:\n'
+                                  f'    .section .rodata.tvm, "a"\n    .balign {max(16, self.options.constant_alignment)}\n    .global {name}\n{name}:\n'
                                   f'    .incbin "weights.bin"\n\n#if defined(__linux__) && defined(__ELF__)\n    .section .note.GNU-stack,"",%progbits\n#endif\n')
             binaries["weights.bin"] = self.weights()
         return Sources(self.header(), files, binaries)

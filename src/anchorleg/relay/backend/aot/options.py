@@ -38,6 +38,9 @@ def check_options(executor: Any, runtime: Any, target: Any) -> AotOptions:
     if interface not in ("c", "packed"):
         raise ArgumentError(f'interface-api is expected to be "c" or "packed", got "{interface}"')
     _check_pair(runtime.name, interface, unpacked)
+    if PassContext.current().get("tir.usmp.use_workspace_io", False) and interface != "c":
+        raise ArgumentError("tir.usmp.use_workspace_io option is only compatible with interface_api c.\n"
+                            "Please use interface_api c to be able to enable tir.usmp.use_workspace_io")
     alignment = _alignment("workspace-byte-alignment", executor.get("workspace-byte-alignment") or target.attrs.get("workspace-byte-alignment"))
     constants = executor.get("constant-byte-alignment") or target.attrs.get("constants-byte-alignment")
     algorithm = PassContext.current().get("tir.usmp.algorithm", "hill_climb")
