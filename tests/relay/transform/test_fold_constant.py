@@ -47,3 +47,25 @@ def test_multiple_results_fold_to_a_tuple() -> None:
     mod = apply("FoldConstant", of(relay.add(parts[0], parts[1])))
     assert isinstance(mod["main"].body, relay.Constant)
     np.testing.assert_array_equal(values(mod)[0], [2, 4])
+
+
+def test_bindings_and_branches_fold_in_one_run() -> None:
+    head = "def @main(%x: float32) "
+    check("FoldConstant", head + "{ let %a = 1f; let %b = add(%a, %a); let %c = add(%b, %x); (%c, if (less(%b, 3f)) { %b } else { %x }) }",
+          head + "{ let %c: float32 = add(2f, %x); (%c, 2f) }")
+
+
+def test_a_long_row_of_constant_bindings() -> None:
+    names = [relay.var(f"v{i}") for i in range(4000)]
+    body: relay.Expr = names[-1]
+    for before, var in reversed(list(zip(names, names[1:]))):
+        body = relay.Let(var, relay.negative(before), body)
+    mod = apply("FoldConstant", of(relay.Function([], relay.Let(names[0], relay.const(1.0), body))))
+    assert isinstance(mod["main"].body, relay.Constant)
+
+
+def test_quantised_operators_wait_until_asked_for() -> None:
+    quantised = relay.qnn.op.quantize(relay.const(np.array([1, 2], "float32")), relay.const(0.5), relay.const(0), out_dtype="int8")
+    mod = of(relay.Function([], quantised))
+    assert FoldConstant()(mod) is mod
+    np.testing.assert_array_equal(values(apply(FoldConstant(fold_qnn=True), mod))[0], [2, 4])

@@ -1,6 +1,8 @@
 """SimplifyExpr: each rule once where it applies and once where it must not."""
 from __future__ import annotations
 
+from typing import Callable
+
 import numpy as np
 import pytest
 
@@ -67,3 +69,25 @@ def test_padding_layout_transforms_do_not_cancel() -> None:
     mod = apply("SimplifyExpr", of(relay.layout_transform(inner, "NCHW4c", "NCHW")))
     assert mod["main"].checked_type.ret_type.concrete_shape == (1, 8, 2, 2)
     assert count(mod, "layout_transform") == 2
+
+
+@pytest.mark.parametrize("before, after", [
+    ("zeros_like(%x)", 'zeros(shape=[2, 3, 4], dtype="float32")'),
+    ("ones_like(%x)", 'ones(shape=[2, 3, 4], dtype="float32")'),
+    ("cast_like(%x, 1)", 'cast(%x, dtype="int32")'),
+    ("broadcast_to_like(%x, zeros(shape=[5, 2, 3, 4], dtype=\"float32\"))", "broadcast_to(%x, shape=[5, 2, 3, 4])"),
+])
+def test_likes_need_no_other_tensor(before: str, after: str) -> None:
+    check("SimplifyExpr", HEAD + "{ " + before + " }", HEAD + "{ " + after + " }")
+
+
+@pytest.mark.parametrize("make, left", [
+    (lambda x: relay.layout_transform(relay.transpose(x, [0, 3, 1, 2]), "NCHW", "NCHW4c"), "layout_transform"),
+    (lambda x: relay.transpose(relay.layout_transform(relay.layout_transform(x, "NHWC", "NCHW4c"), "NCHW4c", "NCHW"), [0, 2, 3, 1]), None),
+    (lambda x: relay.layout_transform(relay.layout_transform(x, "NHWC", "NCHW"), "NCHW", "CHWN"), "transpose"),
+    (lambda x: relay.transpose(relay.layout_transform(x, "NHWC", "NCHW4c"), [0, 4, 2, 3, 1]), "layout_transform"),
+    (lambda x: relay.transpose(relay.layout_transform(x, "NHWC", "NCHW"), [3, 2, 1, 0]), "transpose"),
+])
+def test_transposes_and_layout_changes_are_one_step(make: Callable[[relay.Expr], relay.Expr], left: str | None) -> None:
+    mod = same_values("SimplifyExpr", of(make(relay.var("x", shape=(2, 3, 5, 8)))))
+    assert count(mod, "transpose", "layout_transform") == (left is not None) and (left is None or count(mod, left) == 1)

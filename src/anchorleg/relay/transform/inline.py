@@ -15,11 +15,12 @@ from typing import Any, Callable, Iterable
 from ...ir.expr import GlobalVar, RelayExpr
 from ...ir.module import IRModule
 from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_pass
+from ...ir.visit import Walker
 from ..analysis.variables import exprs
 from ..expr import Call, Var
 from ..function import Function
 from .bind import bind_type_vars, substitute
-from .common import is_primitive, map_functions, mentions, rewrite_exprs
+from .common import carry_type, descends, is_primitive, map_functions, mentions, rewrite_exprs
 
 
 def callees(func: Function) -> list[GlobalVar]:
@@ -90,46 +91,57 @@ def apply(func: Function, call: Call) -> RelayExpr:
     return body
 
 
+class _Inliner(Walker):
+    """Puts functions where they are called, callers first: what comes in is looked at in its turn, so nothing is copied twice."""
+
+    def __init__(self, target_of: Callable[[RelayExpr], Function | None]) -> None:
+        super().__init__()
+        self.target_of = target_of
+
+    def visit_GlobalVar(self, var: GlobalVar) -> Any:
+        func = self.target_of(var)
+        if func is None:
+            return var
+        return (yield fresh_copy(func))
+
+    def visit_Call(self, node: Call) -> Any:
+        func = self.target_of(node.op)
+        if func is None or is_primitive(func):
+            op, *args = yield [node.op, *node.args]
+            return carry_type(node, node.replace(op=op, args=tuple(args)))
+        args = yield list(node.args)
+        return (yield apply(func, node.replace(args=tuple(args))))
+
+    def visit_default(self, node: Any) -> Any:
+        if not descends(node):
+            return node
+        kids = node.children()
+        results = yield kids
+        table = {id(k): r for k, r in zip(kids, results)}
+        return carry_type(node, node.map_children(lambda c: table[id(c)]))
+
+
 def inline_calls(mod: IRModule, wanted: Callable[[GlobalVar, Function], bool]) -> IRModule:
-    """The module with the wanted, non-recursive global functions put where they are mentioned.
+    """The module with the wanted, non-recursive global functions put where they are mentioned; they themselves go.
 
     Their calls become their bodies; primitive functions, and functions that are passed on as values, become literals.
     """
     if not mentions(mod, lambda n: isinstance(n, GlobalVar)):
         return mod
-    order, recursive = callees_first(mod)
-    functions = dict(mod.functions)
+    _, recursive = callees_first(mod)
+    mentioned = {c.name_hint for f in mod.functions.values() if isinstance(f, Function) for c in callees(f)}
+    targets = {v: f for v, f in mod.functions.items()
+               if isinstance(f, Function) and v not in recursive and v.name_hint in mentioned and wanted(v, f)}
+    if not targets:
+        return mod
+    by_name = {v.name_hint: f for v, f in targets.items()}
 
     def target_of(var: RelayExpr) -> Function | None:
-        func = functions.get(var) if isinstance(var, GlobalVar) and var not in recursive else None
-        return func if isinstance(func, Function) and wanted(var, func) else None  # type: ignore[arg-type]
+        return by_name.get(var.name_hint) if isinstance(var, GlobalVar) else None
 
-    def rule(old: Any, new: Any) -> RelayExpr:
-        if isinstance(new, GlobalVar):
-            func = target_of(new)
-            return new if func is None else fresh_copy(func)
-        func = target_of(old.op) if isinstance(old, Call) else None
-        return new if func is None or is_primitive(func) else apply(func, new)
-
-    for var in order:
-        func = functions[var]
-        if not is_primitive(func):
-            functions[var] = rewrite_exprs(func, rule)  # type: ignore[assignment]
-    return mod.with_functions(functions)
-
-
-def inline_marked(mod: IRModule) -> IRModule:
-    """The module with the functions marked ``Inline`` put where they are mentioned; they themselves go."""
-    def marked(var: GlobalVar, func: Function) -> bool:
-        return bool(func.get_attr("Inline"))
-
-    if not any(isinstance(f, Function) and marked(v, f) for v, f in mod.functions.items()):
-        return mod
-    mentioned = {c.name_hint for f in mod.functions.values() if isinstance(f, Function) for c in callees(f)}
-    _, recursive = callees_first(mod)
-    new = inline_calls(mod, marked)
-    return new.with_functions({v: f for v, f in new.functions.items() if not (
-        isinstance(f, Function) and marked(v, f) and v.name_hint in mentioned and v not in recursive)})
+    inliner = _Inliner(target_of)
+    return mod.with_functions({v: inliner.visit(f) if isinstance(f, Function) and not is_primitive(f) else f
+                               for v, f in mod.functions.items() if v not in targets})
 
 
 def beta_reduce(func: Function) -> Function:
@@ -149,7 +161,7 @@ def Inline() -> Pass:
     """Replaces calls of the functions marked ``Inline=1``."""
 
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
-        return inline_marked(mod)
+        return inline_calls(mod, lambda var, func: bool(func.get_attr("Inline")))
 
     return ModulePass(run, PassInfo(1, "Inline", []))
 
