@@ -289,3 +289,19 @@ def test_elements_of_a_sequence_of_unknown_length() -> None:
              node("SequenceAt", ["less", "minus"], ["two"])]
     proto = model(appended(*after), {"m": i64(3), "at": i64(1), "x": f(2)}, ["count", "one", "two"], constants={"minus": i64(-1)})
     check_many(proto, [{"m": i64(5), "at": i64(k), "x": f(2)} for k in (0, 2, -1, -6)])
+
+
+# ---- optional values -----------------------------------------------------------------------------------------------------------
+
+def test_optional_values() -> None:
+    tensor = helper.make_tensor_type_proto(FLOAT, None)
+    kind = helper.make_optional_type_proto(tensor)
+    some = graph([node("Optional", ["x"], ["o1"])], [helper.make_value_info("o1", kind)])
+    none = graph([node("Optional", [], ["o2"], type=tensor)], [helper.make_value_info("o2", kind)])
+    take = graph([node("OptionalGetElement", ["o"], ["e"]), node("Exp", ["e"], ["taken"])], [value("taken")])
+    nodes = [node("If", ["c"], ["o"], then_branch=some, else_branch=none), node("OptionalHasElement", ["o"], ["has"]),
+             node("If", ["has"], ["y"], then_branch=take, else_branch=branch(node("Neg", ["x"], ["negative"])))]
+    proto = model(nodes, {"c": np.array(True), "x": f(3)}, ["y"], opset=16)
+    x = f(3)
+    np.testing.assert_allclose(ours(proto, {"c": np.array(True), "x": x})[0], np.exp(x), rtol=1e-6)
+    np.testing.assert_array_equal(ours(proto, {"c": np.array(False), "x": x})[0], -x)

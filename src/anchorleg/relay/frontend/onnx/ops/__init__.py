@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import importlib
 
-_FAMILIES = ("activation", "contrib", "control", "conv", "create", "einsum", "elementwise", "index", "linear", "norm", "pad", "pool",
-             "quantize", "recurrent", "reduce", "resize", "search", "sequence", "shape", "signal", "vision")
+_FAMILIES = ("activation", "contrib", "control", "conv", "create", "einsum", "elementwise", "index", "linear", "norm", "optional",
+             "pad", "pool", "quantize", "recurrent", "reduce", "resize", "search", "sequence", "shape", "signal", "vision")
 _loaded: list[str] = []
 
 
