@@ -244,6 +244,7 @@ def test_objects_for_other_machines(tmp_path):
     for i, code in enumerate(factory.lib.objects):
         (tmp_path / f"{i}.o").write_bytes(code)
         symbols += subprocess.run(["arm-none-eabi-nm", f"{i}.o"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert "int32_t tvmgen_default_run(struct tvmgen_default_inputs* inputs, struct tvmgen_default_outputs* outputs);" in factory.interface_header
     assert re.search(r" T tvmgen_default_run$", symbols, re.M) and re.search(r" b global_workspace$", symbols, re.M)
 
 

@@ -169,7 +169,10 @@ def _build_llvm(fused: IRModule, code: GraphCode, functions: dict[str, Function]
                      most if scratch_apart else None, tuple(passed))
     sizes = {n: k.workspace_bytes for n, k in kernels.items()}
     built = BuildFacts(fused, request, program, layout, functions, {}, sizes, code.params)
-    return AOTExecutorFactoryModule(library, facts, passed, built)
+    factory = AOTExecutorFactoryModule(library, facts, passed, built)
+    if not hosted:
+        factory.interface_header = CWriter(names, program, layout, (), request.options, external).header()
+    return factory
 
 
 def _link_llvm(text: str, entry: str, kernels: dict[str, CompiledKernel], request: Request) -> Any:

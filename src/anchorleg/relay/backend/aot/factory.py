@@ -8,6 +8,7 @@ from ....ir.module import IRModule
 from ....runtime.aot_executor import AotExecutorFactory, AotFacts
 from ....runtime.module import Module
 from ..memory import MemoryLayout
+from .c_module import CLibraryModule
 from ..memory.picture import draw
 from .metadata import ExecutorCodegenMetadata, FunctionInfo
 from .program import KernelCall, Program
@@ -30,7 +31,8 @@ class AOTExecutorFactoryModule(AotExecutorFactory):
     """A model compiled ahead of time.
 
     ``factory["default"](device)`` makes an instance (through LLVM, or a C compiler for the target ``c``).  ``plan`` is the memory
-    plan, ``memory_picture()`` an SVG of it, ``function_metadata`` sizes per function, ``lib`` the code (its ``get_source()`` the C text).
+    plan, ``memory_picture()`` an SVG of it, ``function_metadata`` sizes per function, ``lib`` the code (its ``get_source()`` the C text),
+    ``interface_header`` the C header of the entry (empty for builds that only this package calls).
     """
 
     def __init__(self, library: Module, facts: AotFacts, passed_params: Mapping[str, Any], built: BuildFacts) -> None:
@@ -43,6 +45,7 @@ class AOTExecutorFactoryModule(AotExecutorFactory):
         self.function_metadata = _function_metadata(built)
         self.executor_codegen_metadata = _executor_metadata(built)
         self.devices: list[str] = []
+        self.interface_header = library.sources.header if isinstance(library, CLibraryModule) else ""
 
     def get_params(self) -> dict[str, Any]:
         """The parameters: constants of the model by name."""
