@@ -91,3 +91,14 @@ def test_bind_params_by_name():
     twice = relay.Function([relay.var("a"), relay.var("a")], relay.const(1))
     with pytest.raises(ArgumentError, match="2 parameters named 'a'"):
         bind_params_by_name(twice, {"a": 1})
+
+
+def test_free_vars_of_parts_agree_with_free_vars():
+    from anchorleg.relay.analysis.variables import exprs, free_vars_of_parts
+
+    x, y, a, b, f = (relay.var(n, shape=(2,)) for n in "xyabf")
+    inner = relay.Function([a], relay.Let(b, relay.add(a, x), relay.multiply(b, y)))
+    root = relay.Let(f, inner, relay.Tuple([relay.Call(f, [x]), relay.If(relay.const(True), y, relay.Call(f, [y])), inner]))
+    parts = free_vars_of_parts(root)
+    for node in exprs(root):
+        assert list(parts[id(node)]) == relay.analysis.free_vars(node)

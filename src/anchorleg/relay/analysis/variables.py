@@ -70,6 +70,30 @@ def free_vars(expr: RelayExpr) -> list[Var]:
     return [v for v in all_vars(expr) if v not in bound]
 
 
+def free_vars_of_parts(root: RelayExpr) -> dict[int, tuple[Var, ...]]:
+    """What :func:`free_vars` gives for every expression under ``root``, by id, from one walk.
+
+    Parts that use the same variables share one tuple, so that a deep program costs little more than its nodes.
+    """
+    found: dict[int, tuple[Var, ...]] = {}
+    for node in exprs(root):
+        used = (node,) if isinstance(node, Var) else _union([found[id(c)] for c in expr_children(node)])
+        binders = set(_binders(node))
+        if binders and any(v in binders for v in used):
+            used = tuple(v for v in used if v not in binders)
+        found[id(node)] = used
+    return found
+
+
+def _union(parts: list[tuple[Var, ...]]) -> tuple[Var, ...]:
+    """All variables in order of appearance; one of the parts itself where it holds them all."""
+    distinct = list({id(p): p for p in parts if p}.values())
+    if len(distinct) <= 1:
+        return distinct[0] if distinct else ()
+    merged = tuple(dict.fromkeys(v for p in distinct for v in p))
+    return next((p for p in distinct if p == merged), merged)
+
+
 def _binders(node: Node) -> tuple[Var, ...] | list[Var]:
     if isinstance(node, Function):
         return node.params
