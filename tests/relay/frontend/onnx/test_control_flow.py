@@ -305,3 +305,15 @@ def test_optional_values() -> None:
     x = f(3)
     np.testing.assert_allclose(ours(proto, {"c": np.array(True), "x": x})[0], np.exp(x), rtol=1e-6)
     np.testing.assert_array_equal(ours(proto, {"c": np.array(False), "x": x})[0], -x)
+
+
+@pytest.mark.parametrize(("size", "keepdims"), [(None, 0), (None, 1), (2, 1)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_split_of_unknown_size(size: int | None, keepdims: int, axis: int) -> None:
+    inputs = ["x"] if size is None else ["x", "size"]
+    nodes = [node("SplitToSequence", inputs, ["q"], axis=axis, keepdims=keepdims), node("SequenceLength", ["q"], ["count"]),
+             node("SequenceAt", ["q", "at"], ["part"])]
+    shape = ["n", 3] if axis == 0 else [3, "n"]
+    proto = model(nodes, {"x": f(5, 3) if axis == 0 else f(3, 5), "at": i64(1)}, ["count", "part"],
+                  constants={} if size is None else {"size": i64(size)}, shapes={"x": shape})
+    check_many(proto, [{"x": f(n, 3) if axis == 0 else f(3, n), "at": i64(k)} for n, k in ((5, 1), (5, -1), (3, 0))])

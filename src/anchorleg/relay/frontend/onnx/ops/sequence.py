@@ -1,15 +1,22 @@
 """Sequences: tuples where their length is known, lists otherwise."""
 from __future__ import annotations
 
+from typing import Sequence
+
+import numpy as np
+
 from .....ir.expr import RelayExpr
 from .....ir.type import TupleType
 from .....support.errors import ArgumentError, UnsupportedOpError
 from ....expr import Tuple
+from ....op.dyn import transform as dyn
 from ....op.type_relations import show
 from .. import lists
 from ..context import NodeContext
-from ..make import concat, const, items, split, squeeze, stack
+from ..collect import row_count
+from ..make import call, concat, const, items, reshape, split, squeeze, stack, transpose
 from ..registry import op
+from ..while_loop import while_loop
 
 
 def _fields(n: NodeContext, index: int) -> list[RelayExpr]:
@@ -107,11 +114,39 @@ def split_to(n: NodeContext) -> RelayExpr:
     """Parts along an axis."""
     x = n.need(0)
     axis = n.axis(n.attr("axis", 0), n.rank(x))
-    size = n.static_dims(x)[axis]
-    sizes = n.known(1, "split")
+    size, sizes = n.dims(x)[axis], n.known(1, "split")
+    if not isinstance(size, int):
+        return _split_lasting(n, x, axis, sizes)
     if sizes is None:
         parts = split(x, size, axis)
         return Tuple(parts if n.attr("keepdims", 1) else [squeeze(p, [axis]) for p in parts])
     if sizes.ndim == 0:
         return Tuple(split(x, list(range(int(sizes), size, int(sizes))), axis))
     return Tuple(split(x, list(sizes.cumsum()[:-1]), axis))
+
+
+def _split_lasting(n: NodeContext, x: RelayExpr, axis: int, sizes: np.ndarray | None) -> RelayExpr:
+    """The parts along an axis whose size only a running model knows, as a list."""
+    if sizes is not None and sizes.ndim:
+        return Tuple(split(x, list(sizes.cumsum()[:-1]), axis))  # their sum is the axis's size
+    each = 1 if sizes is None else int(sizes)
+    order = [axis, *(i for i in range(n.rank(x)) if i != axis)]
+    rows, back = n.settled(transpose(x, order))[0], list(np.argsort(order))
+    step = const(each, "int64")
+    (total,) = n.settled(row_count(rows))
+
+    def turn(vs: Sequence[RelayExpr]) -> list[RelayExpr]:
+        following = call("add", vs[0], step)
+        part = transpose(dyn.strided_slice(rows, reshape(vs[0], [1]), reshape(following, [1]), [1]), back)
+        if sizes is None:
+            part = squeeze(part, [axis]) if not n.attr("keepdims", 1) else part
+        return [following, with_last(n, vs[1], part)]
+
+    return while_loop(n, lambda vs: call("less", vs[0], total), turn, [const(0, "int64"), Tuple([])], ["at", "parts"])[1]
+
+
+def with_last(n: NodeContext, whole: RelayExpr, element: RelayExpr) -> RelayExpr:
+    """A sequence with one more element at its end."""
+    if lists.is_list(n.builder.type_of(whole)):
+        return lists.append(n, whole, element)
+    return Tuple([*elements(n, whole), element])
