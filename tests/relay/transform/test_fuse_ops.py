@@ -1,15 +1,16 @@
 """FuseOps and DefuseOps."""
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from anchorleg import relay
 from anchorleg.ir.structural import structural_equal
 from anchorleg.ir.transform import PassContext, get_pass
-from anchorleg.relay.transform import DefuseOps, FuseOps
+from anchorleg.relay.transform import DefuseOps, FuseOps, SplitArgs
 from anchorleg.relay.analysis.variables import exprs
 
-from .passes import apply, of, same_values
+from .passes import apply, inputs, of, same_values
 
 
 def groups(mod) -> list[list[str]]:  # noqa: ANN001
@@ -112,3 +113,25 @@ def test_a_chain_of_twenty_thousand_operators() -> None:
         y = relay.negative(y)
     found = groups(FuseOps(2)(of(y)))
     assert sum(map(len, found)) == 20000 and max(map(len, found)) == 256
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_what_keeps_operators_apart_is_gone_afterwards(level: int) -> None:
+    x = relay.var("x", shape=(4,))
+    mod = same_values(FuseOps(level), of(relay.exp(relay.annotation.stop_fusion(relay.add(x, relay.const(1.0))))))
+    assert groups(mod) == [["add"], ["exp"]] and "stop_fusion" not in mod.astext()
+
+
+def test_concatenations_in_steps_run() -> None:
+    parts = [relay.var(f"x{i}", shape=(2, 3)) for i in range(5)]
+    mod = of(relay.Function(parts, relay.exp(relay.concatenate(parts, axis=1))))
+    args = inputs(mod)
+    after = apply(SplitArgs(3), mod)
+    got = relay.create_executor("graph", mod=after, target="llvm").evaluate()(*args).numpy()
+    np.testing.assert_allclose(got, np.exp(np.concatenate(args, axis=1)), rtol=1e-5)
+
+
+def test_fields_of_tuples_alone_make_no_function() -> None:
+    x = relay.var("x", shape=(4,))
+    mod = same_values(FuseOps(1), of(relay.Tuple([relay.TupleGetItem(relay.Tuple([relay.exp(x), x]), 0), x])))
+    assert all(n.get_attr("Primitive") for n in exprs(mod["main"].body) if isinstance(n, relay.Function))

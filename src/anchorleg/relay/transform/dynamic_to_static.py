@@ -20,6 +20,7 @@ from ...ir.op import Op
 from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, get_pass, register_pass
 from ...ir.type import TensorType
 from ..expr import Call, Constant
+from ..function import Function
 from ..op.registry import make_attrs
 from .common import call, map_functions, rewrite_exprs
 
@@ -152,6 +153,12 @@ def _rule(old: Any, new: Any) -> RelayExpr:
     return new if result is None else result
 
 
+def _made_static(func: Function) -> Function:
+    """One function with its operators made static; its result type is to be inferred anew."""
+    new = rewrite_exprs(func, _rule, keep_types=False)
+    return new if new is func else new.replace(ret_type=None)  # type: ignore[return-value]
+
+
 def DynamicToStatic() -> Pass:
     """Makes operators static as long as folding constants finds more shapes that are known."""
 
@@ -160,7 +167,7 @@ def DynamicToStatic() -> Pass:
             return mod
         while True:
             folded = get_pass("FoldConstant")(mod)
-            new = map_functions(folded, lambda f: rewrite_exprs(f, _rule, keep_types=False))  # type: ignore[arg-type,return-value]
+            new = map_functions(folded, _made_static)
             if new is folded:
                 return folded
             mod = get_pass("InferType")(new)

@@ -178,6 +178,8 @@ class _Fuser(Walker):
             op, *args = yield [call.op, *call.args]
             return _keep_type(call, call.replace(op=op, args=tuple(args)))
         new_args = yield list(call.args)
+        if call.op.name == "annotation.stop_fusion":  # it has kept its neighbours apart: no more is asked of it
+            return new_args[0]
         group = self.groups.root(call)
         if call.op.get_attr("TNonComputational") and self.groups.is_alone(group):
             return _keep_type(call, call.replace(args=tuple(new_args)))
