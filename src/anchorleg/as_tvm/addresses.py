@@ -30,6 +30,8 @@ ADDRESSES: dict[str, str] = {
     "ir._ffi_api": f"{_ROOMS}.ffi_api",
     "te._ffi_api": f"{_ROOMS}.ffi_api",
     "tir._ffi_api": f"{_ROOMS}.ffi_api",
+    "topi.cuda": f"{_ROOMS}.topi_cuda",
+    "topi.cuda.conv3d_winograd": f"{_ROOMS}.topi_cuda",
     "topi.testing": f"{_ROOMS}.topi_testing",
     "tir.analysis._ffi_api": f"{_ROOMS}.ffi_api",
 }

@@ -7,7 +7,7 @@ from ...runtime.compiled import CompiledModule, KernelInfo
 from ...runtime.executor_factory import GraphExecutorFactory
 from .graph_executor_codegen import GraphCode
 from .graph_plan_memory import MemoryPlan
-from .kernels import CompiledKernel
+from .kernels import CompiledKernel, kernel_sources
 
 
 class ExecutorFactoryModule(GraphExecutorFactory):
@@ -40,12 +40,16 @@ class GraphExecutorFactoryModule(ExecutorFactoryModule):
         return []
 
 
-def compiled_module(kernels: Mapping[str, CompiledKernel], target: Any) -> CompiledModule:
-    """The kernels by name as one module; kernels of several names that share code hold it once."""
+def compiled_module(kernels: Mapping[str, CompiledKernel], target: Any, functions: Mapping[str, Any] | None = None) -> CompiledModule:
+    """The kernels by name as one module; kernels of several names that share code hold it once.
+
+    With the primitive ``functions`` they were made of, the module can show its code as text.
+    """
     from ...target.build.llvm import required_features
     from ...target.cpu import resolve_cpu
 
     table = {name: KernelInfo(k.symbol, k.fast_symbol, k.workspace_bytes, k.workspace_bytes_per_task) for name, k in kernels.items()}
     objects = {k.symbol: k.code for k in kernels.values()}
     cpu = resolve_cpu(target)
-    return CompiledModule(list(objects.values()), table, cpu.triple, cpu.cpu, required_features(target))
+    return CompiledModule(list(objects.values()), table, cpu.triple, cpu.cpu, required_features(target),
+                          kernel_sources(functions, target) if functions else None)

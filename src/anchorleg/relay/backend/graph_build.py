@@ -24,7 +24,7 @@ def build_graph(mod: IRModule, target: Any, executor: Any, mod_name: str, progre
 
     code = flatten_main(mod["main"], name_kernel)
     kernels = compile_kernels(functions, target, progress)
-    return GraphExecutorFactoryModule(mod, target, executor, code, compiled_module(kernels, target), mod_name, ignored, functions, kernels)
+    return GraphExecutorFactoryModule(mod, target, executor, code, compiled_module(kernels, target, functions), mod_name, ignored, functions, kernels)
 
 
 def compile_kernels(functions: dict[str, Function], target: Any, progress: Callable[[str, int, int], None] | None) -> dict[str, CompiledKernel]:
