@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
+from .... import te
 from ....target.generic_func import override_native_generic_func
-from ....topi import nn
+from ....topi import nn, tag
 from ....topi.nn.schedule import schedule_default
 from ..op import OpStrategy, register_strategy
 
@@ -73,6 +74,15 @@ def _deformable(attrs: Any, ins: Sequence[Any], out: Any) -> Any:
 def _winograd(attrs: Any, ins: Sequence[Any], out: Any) -> Any:
     return nn.conv2d_winograd_without_weight_transform(ins[0], ins[1], attrs.tile_size, attrs.kernel_size, attrs.padding,
                                                        attrs.data_layout, attrs.out_layout, out.dtype)
+
+
+def _upsampling(attrs: Any, ins: Sequence[Any], out: Any) -> Any:
+    data, plain = ins[0], attrs.layout.isupper() and attrs.method == "nearest_neighbor" and not attrs.align_corners
+    factors = {"H": attrs.scale_h, "W": attrs.scale_w}
+    if plain and any(not isinstance(d, int) for d in out.dims) and all(f == int(f) for f in factors.values()):
+        by = [int(factors.get(a, 1)) for a in attrs.layout]  # sizes that are not known, by whole factors
+        return te.compute(tuple(out.dims), lambda *i: data(*(v // f if f > 1 else v for v, f in zip(i, by))), name="resized", tag=tag.INJECTIVE)
+    return nn.upsampling(data, attrs.scale_h, attrs.scale_w, attrs.layout, attrs.method, attrs.align_corners)
 
 
 def _dense_pack(attrs: Any, ins: Sequence[Any], out: Any) -> Any:
@@ -159,7 +169,7 @@ GENERAL: dict[str, Compute] = {
     "nn.pad": _pad,
     "nn.mirror_pad": _mirror_pad,
     "nn.dilate": lambda a, i, o: nn.dilate(i[0], a.strides, a.dilation_value),
-    "nn.upsampling": lambda a, i, o: nn.upsampling(i[0], a.scale_h, a.scale_w, a.layout, a.method, a.align_corners),
+    "nn.upsampling": _upsampling,
     "nn.upsampling3d": lambda a, i, o: nn.upsampling3d(i[0], a.scale_d, a.scale_h, a.scale_w, a.layout, a.method,
                                                        a.coordinate_transformation_mode),
     "nn.batch_flatten": lambda a, i, o: nn.flatten(i[0]),

@@ -3,11 +3,12 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from .... import te
+from .... import te, tir
 from ....target.generic_func import generic_func
 from ....topi import transform, transpose_schedule
 from ....topi.argwhere import argwhere, unique
 from ....topi.broadcast import broadcast_to
+from ....topi.tag import INJECTIVE as INJECTIVE_TAG
 from ....topi.scan import cumprod, cumsum
 from ....topi.scatter import scatter_elements, scatter_nd
 from ....topi.signal import dft, stft
@@ -28,8 +29,30 @@ def _like_output(attrs: Any, inputs: list[Any], out_type: Any) -> Any:
 
 def _strided_slice(attrs: Any, inputs: list[Any], out_type: Any) -> Any:
     plan = slice_axes(inputs[0].ndim, attrs)
+    if any(not isinstance(d, int) and not hasattr(d, "value") for d in (inputs[0].shape[p[0]] for p in plan)):
+        return [_slice_of_unknown(attrs, inputs[0], plan, out_type)]
     axes, begin, end, strides = ([p[i] for p in plan] for i in range(4))
     return [transform.strided_slice(inputs[0], begin, end, strides, axes, attrs.slice_mode)]
+
+
+def _slice_of_unknown(attrs: Any, data: Any, plan: Any, out_type: Any) -> Any:
+    """A slice along axes whose extents are not known: where each begins is worked out at run time, as Python does."""
+    starts: dict[int, tuple[Any, int]] = {}
+    for axis, begin, _, stride in plan:
+        size, step = data.shape[axis], 1 if attrs.slice_mode == "size" else int(stride)
+        high, low = (size, 0) if step > 0 else (size - 1, -1)
+        if begin is None:
+            at: Any = 0 if step > 0 else high
+        elif int(begin) < 0:
+            at = tir.max(low, size + int(begin))
+        else:
+            at = 0 if int(begin) == 0 and step > 0 else tir.min(int(begin), high)
+        starts[axis] = (at, step)
+
+    def element(*i: Any) -> Any:
+        return data(*(starts[k][0] + v * starts[k][1] if k in starts else v for k, v in enumerate(i)))
+
+    return te.compute(tuple(out_type.dims), element, name="T_strided_slice", tag=INJECTIVE_TAG)
 
 
 def _take(attrs: Any, inputs: list[Any], out_type: Any) -> Any:
