@@ -106,7 +106,7 @@ def test_lookup():
 
 def test_no_such_shared_library(tmp_path):
     (tmp_path / "lib.so").write_bytes(b"\x7fELF nonsense")
-    with pytest.raises(ArtifactError, match="cannot load the shared library"):
+    with pytest.raises(ArtifactError, match="cannot load the shared library|is cut short"):
         load_module(tmp_path / "lib.so")
     with pytest.raises(ArtifactError, match="No such file"):
         load_module(tmp_path / "none.so")
