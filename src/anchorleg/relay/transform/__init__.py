@@ -12,7 +12,7 @@ _PUBLIC = {
     "CanonicalizeCast": "canonicalize_cast", "CanonicalizeOps": "canonicalize_ops", "CombineParallelBatchMatmul": "combine_parallel", "CombineParallelConv2D": "combine_parallel",
     "CombineParallelDense": "combine_parallel", "ConvertLayout": "convert_layout", "DeadCodeElimination": "dead_code_elimination",
     "DefuseOps": "defuse_ops", "DynamicToStatic": "dynamic_to_static", "EliminateCommonSubexpr": "eliminate_common_subexpr",
-    "EtaExpand": "eta_expand", "FastMath": "fast_math", "FoldConstant": "fold_constant", "FoldScaleAxis": "fold_scale_axis",
+    "EtaExpand": "eta_expand", "FastMath": "fast_math", "FoldConstant": "fold_constant", "FoldExplicitPadding": "fold_explicit_padding", "FoldScaleAxis": "fold_scale_axis",
     "ForwardFoldScaleAxis": "fold_scale_axis", "FuseOps": "fuse_ops", "InferType": "infer_type", "InferTypeLocal": "infer_type",
     "Inline": "inline", "InlineAll": "inline", "LambdaLift": "lambda_lift", "Legalize": "legalize", "ManifestAlloc": "manifest_alloc", "ManifestLifetimes": "manifest_lifetimes", "PlanDevices": "plan_devices", "QnnCanonicalize": "qnn_canonicalize", "RemoveUnusedFunctions": "remove_unused_functions",
     "SimplifyExpr": "simplify_expr", "SimplifyInference": "simplify_inference", "ToANormalForm": "normal_forms", "ToBasicBlockNormalForm": "basic_block_normal_form",
