@@ -425,3 +425,11 @@ def _m_profile_features(config: Mapping[str, Any]) -> dict[str, Any]:
     dsp = cpu.startswith(_DSP) and not without("+nodsp")
     return {"has_dsp": dsp, "has_mve": dsp and cpu.startswith(_MVE) and not without("+nomve")}
 
+
+def __getattr__(name: str) -> Any:
+    """Upstream keeps the functions that make targets at this address too."""
+    from . import factories
+
+    if name.startswith("_") or not hasattr(factories, name):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(factories, name)

@@ -186,7 +186,7 @@ def vectorize_inner_reduction(sch: Schedule, stage: Stage, access: Access | None
     group = access.trailing_group(op, op.reduce_axis)
     inner = list(op.reduce_axis)[len(op.reduce_axis) - group:]
     length, lanes = extent(inner), lanes_at(access, op)
-    if length is not None and length < MIN_LENGTH:
+    if length is not None and (length < MIN_LENGTH or lanes == 1 and length < LONG_CHAIN):
         return
     width = _width(length, lanes)
     _, part = stage.split(stage.fuse(*inner), factor=width)
