@@ -10,11 +10,12 @@ from typing import Any, Callable
 
 import numpy as np
 import pytest
+from onnx import helper
 
 from anchorleg.cli.progress import byte_size
 from anchorleg.cli.verify_command import relative_error
 
-from .conftest import Outcome
+from .conftest import Outcome, save
 
 Run = Callable[..., Outcome]
 X = np.random.default_rng(0).standard_normal((1, 3, 8, 8)).astype("float32")
@@ -100,6 +101,13 @@ def test_verify_tells_the_first_difference(model: Path, run: Run) -> None:
     strict = run("verify", model, "--tolerance", 0)
     assert strict.code in (0, 2)
     assert strict.code == 0 or "DIFFERENT" in strict.out
+
+
+@pytest.mark.parametrize("level", [0, 3])
+def test_verify_of_kernels_that_take_tuples(level: int, run: Run, tmp_path: Path) -> None:
+    nodes = [helper.make_node("Concat", ["x", "x", "y"], ["c"], axis=1), helper.make_node("Tanh", ["c"], ["z"])]
+    found = run("verify", save(tmp_path / "m.onnx", nodes, {"x": [2, 3], "y": [2, 1]}, "z"), "--opt-level", level)
+    assert found.code == 0 and "kernels agree" in found.out, found
 
 
 def test_the_measure() -> None:

@@ -73,6 +73,14 @@ def _values(factory: Any, inputs: tuple[str, ...]) -> dict[str, np.ndarray]:
     return read_inputs(inputs, info) if inputs else random_inputs(info)
 
 
+def grouped(types: Sequence[Any], flat: Sequence[np.ndarray]) -> list[Any]:
+    """Tensors in a row as arguments of these types: a tuple takes as many as it has fields."""
+    from ..ir.type import TupleType
+
+    rest = iter(flat)
+    return [tuple(next(rest) for _ in t.fields) if isinstance(t, TupleType) else next(rest) for t in types]
+
+
 def first_difference(factory: Any, values: dict[str, np.ndarray], tolerance: float) -> Difference | None:
     """The first kernel, in execution order, whose result differs from the numpy definition on the same inputs."""
     from ..relay.backend.numpy_interpreter import evaluate
@@ -95,7 +103,8 @@ def first_difference(factory: Any, values: dict[str, np.ndarray], tolerance: flo
             continue
         number = next(calls)
         executor.run_call(number)
-        found = evaluate(factory.functions[node.func_name], args)
+        func = factory.functions[node.func_name]
+        found = evaluate(func, grouped([p.checked_type for p in func.params], args))
         wanted = list(found) if isinstance(found, (tuple, list)) else [found]
         for i, want in enumerate(wanted):
             got = executor.entry_view(starts[n] + i).numpy()
