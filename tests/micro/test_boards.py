@@ -84,3 +84,27 @@ def test_the_wake_word_network_is_small():
     weights = sum(c.nbytes for c in factory.built.program.constants)
     assert weights < 200_000
     assert factory.plan.total <= factory.plan.lower_bound * 1.05
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_c_agrees_with_llvm_and_with_the_definition(name):
+    """C code, LLVM's code, and for the integer network the operators' numpy rules."""
+    from anchorleg import relay
+    from anchorleg.contrib.aot_executor import AotModule
+    from anchorleg.micro.project import test_inputs as inputs_of
+    from anchorleg.relay.backend.numpy_interpreter import evaluate
+    from anchorleg.relay.transform import InferType
+    from anchorleg.runtime import cpu
+
+    factory, mod = built(name), InferType()(NETWORKS[name]())
+    values = inputs_of(factory, {})
+    module = AotModule(factory["default"](cpu(0)))
+    module.run(**values)
+    ours = [module.get_output(i).numpy() for i in range(module.get_num_outputs())]
+    theirs = relay.create_executor("graph", mod, target="llvm").evaluate()(*values.values())
+    rows = [t.numpy() for t in theirs] if isinstance(theirs, list) else [theirs.numpy()]
+    defined = evaluate(mod["main"], list(values.values())) if name == "wake_word" else rows
+    for got, other, rule in zip(ours, rows, defined):
+        exact = got.dtype.kind in "iu"
+        np.testing.assert_allclose(got, other, rtol=0, atol=0 if exact else 1e-5)
+        np.testing.assert_allclose(got, np.asarray(rule), rtol=0, atol=0 if exact else 1e-5)

@@ -42,7 +42,7 @@ def check_options(executor: Any, runtime: Any, target: Any) -> AotOptions:
         raise ArgumentError("tir.usmp.use_workspace_io option is only compatible with interface_api c.\n"
                             "Please use interface_api c to be able to enable tir.usmp.use_workspace_io")
     alignment = _alignment("workspace-byte-alignment", executor.get("workspace-byte-alignment") or target.attrs.get("workspace-byte-alignment"))
-    constants = executor.get("constant-byte-alignment") or target.attrs.get("constants-byte-alignment")
+    constants = target.attrs.get("constants-byte-alignment") or executor.get("constant-byte-alignment")
     algorithm = PassContext.current().get("tir.usmp.algorithm", "hill_climb")
     return AotOptions(runtime.name, interface, unpacked, bool(executor.get("link-params", True)), alignment,
                       _alignment("constant-byte-alignment", constants), str(algorithm))
