@@ -14,7 +14,7 @@ from .progress import Steps
 BOARD_NAMES = ("host", "mps2-an385", "mps2-an500", "riscv32")
 
 
-@click.command("micro")
+@click.command("micro", short_help="Write a project that runs MODEL on a small machine.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The folder of the project.")
 @click.option("--board", type=click.Choice(BOARD_NAMES), default="mps2-an385", show_default=True, help="The machine: a Cortex-M3, a Cortex-M7, a RISC-V, or this one.")
