@@ -99,6 +99,8 @@ class _GraphBuilder:
                 self.graph.mark_external(call.op)
         pattern = _call_pattern(call)
         for arg in call.args:
+            if isinstance(arg, (Op, GlobalVar)):  # a function as a value
+                continue
             same = pattern == OpPattern.BROADCAST and structural_equal(arg.checked_type, call.checked_type)
             self.graph.connect(arg, call, OpPattern.ELEMWISE if same else pattern)
 
