@@ -15,7 +15,7 @@ _PUBLIC = {
     "EtaExpand": "eta_expand", "FastMath": "fast_math", "FoldConstant": "fold_constant", "FoldExplicitPadding": "fold_explicit_padding", "FoldScaleAxis": "fold_scale_axis",
     "ForwardFoldScaleAxis": "fold_scale_axis", "FuseOps": "fuse_ops", "InferType": "infer_type", "InferTypeLocal": "infer_type",
     "Inline": "inline", "InlineAll": "inline", "LambdaLift": "lambda_lift", "Legalize": "legalize", "ManifestAlloc": "manifest_alloc", "ManifestLifetimes": "manifest_lifetimes", "PlanDevices": "plan_devices", "QnnCanonicalize": "qnn_canonicalize", "RemoveUnusedFunctions": "remove_unused_functions",
-    "SimplifyExpr": "simplify_expr", "SimplifyInference": "simplify_inference", "ToANormalForm": "normal_forms", "ToBasicBlockNormalForm": "basic_block_normal_form",
+    "SimplifyExpr": "simplify_expr", "SinkReshape": "sink_reshape", "SimplifyInference": "simplify_inference", "ToANormalForm": "normal_forms", "ToBasicBlockNormalForm": "basic_block_normal_form",
     "SplitArgs": "split_args", "OutlineCompilerFunctionsWithExistingGlobalSymbols": "compiler_functions",
     "MarkCompilerFunctionsAsExtern": "compiler_functions", "InlineCompilerFunctionsBoundTo": "compiler_functions",
     "ToGraphNormalForm": "normal_forms", "WidenAccumulation": "widen_accumulation", "FunctionPass": "function_passes", "function_pass": "function_passes",

@@ -174,7 +174,7 @@ class _Manifest:
         """Another name for a variable."""
         target = self.current(value)
         self.renamed[id(var)] = (var, target)
-        self.facts.bind(var, self.facts.known[id(target)])
+        self.facts.bind(var, self._facts_of(target))
 
     def other(self, var: Var, value: RelayExpr, scope: _Scope) -> None:
         """Calls of functions, constructors and operators of the machine, tuples, fields, constants …"""

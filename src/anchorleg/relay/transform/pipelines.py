@@ -29,6 +29,7 @@ OPTIMIZE: tuple[str, ...] = (
     "SimplifyExpr",
     "CanonicalizeCast",
     "CanonicalizeOps",        # bias_add → add with an expanded bias, which layouts and fusion understand
+    "SinkReshape",            # biases and activations next to the products they follow, which they then fuse with
     "FoldConstant",
     "AlterOpLayout",          # blocked layouts that the target's kernels want
     "FoldConstant",           # packed weights become constants
