@@ -135,3 +135,13 @@ def test_fields_of_tuples_alone_make_no_function() -> None:
     x = relay.var("x", shape=(4,))
     mod = same_values(FuseOps(1), of(relay.Tuple([relay.TupleGetItem(relay.Tuple([relay.exp(x), x]), 0), x])))
     assert all(n.get_attr("Primitive") for n in exprs(mod["main"].body) if isinstance(n, relay.Function))
+
+
+def test_a_long_chain_whose_every_value_is_read_at_the_end() -> None:
+    """Each value's readers meet at the far end: looking at all that lies between, for each, would take quadratic time."""
+    x = relay.var("x", shape=(1,))
+    values: list[relay.Expr] = [x]
+    for _ in range(4000):
+        values.append(relay.negative(values[-1]))
+    found = groups(FuseOps(2)(of(relay.concatenate(values, axis=0))))
+    assert sum(f.count("negative") for f in found) >= 4000

@@ -173,6 +173,8 @@ class _Partitioner:
             if n in seen:
                 continue
             seen.add(n)
+            if len(seen) > self.max_depth:  # a group of them all would be too large: don't walk on
+                return None
             if not allowed(self.groups.pattern[self.groups.find(n)], n == sink):
                 return None
             if n != sink:
