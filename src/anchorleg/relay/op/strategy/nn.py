@@ -77,10 +77,11 @@ def _winograd(attrs: Any, ins: Sequence[Any], out: Any) -> Any:
 
 
 def _upsampling(attrs: Any, ins: Sequence[Any], out: Any) -> Any:
-    data, plain = ins[0], attrs.layout.isupper() and attrs.method == "nearest_neighbor" and not attrs.align_corners
+    axes = [a for a in attrs.layout if a.isalpha()]
+    data, plain = ins[0], "h" not in axes and "w" not in axes and attrs.method == "nearest_neighbor" and not attrs.align_corners
     factors = {"H": attrs.scale_h, "W": attrs.scale_w}
     if plain and any(not isinstance(d, int) for d in out.dims) and all(f == int(f) for f in factors.values()):
-        by = [int(factors.get(a, 1)) for a in attrs.layout]  # sizes that are not known, by whole factors
+        by = [int(factors.get(a, 1)) for a in axes]  # sizes that are not known, by whole factors
         return te.compute(tuple(out.dims), lambda *i: data(*(v // f if f > 1 else v for v, f in zip(i, by))), name="resized", tag=tag.INJECTIVE)
     return nn.upsampling(data, attrs.scale_h, attrs.scale_w, attrs.layout, attrs.method, attrs.align_corners)
 
