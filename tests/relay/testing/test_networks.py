@@ -67,3 +67,13 @@ def test_run_opt_pass_gives_what_it_was_given():
     x = relay.var("x", shape=(2,))
     assert isinstance(testing.run_infer_type(relay.Function([x], x)), relay.Function)
     assert isinstance(testing.run_infer_type(relay.const(1.0) + relay.const(2.0)), relay.Call)
+
+
+@pytest.mark.parametrize("name, args, shape", [("dcgan", {"batch_size": 1, "ngf": 4}, (1, 3, 64, 64)),
+                                               ("densenet", {"batch_size": 1, "image_shape": (3, 64, 64)}, (1, 1000)),
+                                               ("lstm", {"iterations": 3, "num_hidden": 5}, (1, 5)),
+                                               ("inception_v3", {}, (1, 1000))])
+def test_further_networks_have_the_shape_they_should(name, args, shape):
+    mod, params = getattr(relay.testing, name).get_workload(**args)
+    assert relay.transform.InferType()(mod)["main"].checked_type.ret_type.concrete_shape == shape
+    assert params

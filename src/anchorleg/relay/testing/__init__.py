@@ -18,7 +18,7 @@ from .nat import count, make_nat_expr, make_nat_value
 from .init import Constant, Initializer, Xavier, create_workload
 from .temp_op_attr import TempOpAttr
 
-_NETWORKS = ("mlp", "resnet", "mobilenet", "vgg", "squeezenet", "synthetic", "byoc", "dqn", "layers")
+_NETWORKS = ("mlp", "resnet", "mobilenet", "vgg", "squeezenet", "synthetic", "byoc", "dqn", "layers", "dcgan", "densenet", "lstm", "inception_v3")
 
 
 def __getattr__(name: str) -> Any:
