@@ -72,6 +72,8 @@ def _static(types: Sequence[Any]) -> bool:
 
 def legalize_conv2d_transpose(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) -> RelayExpr | None:
     """A transposed convolution as a plain one over phases; None where taps are dilated or the layouts are packed."""
+    if _is_spread(attrs, types):
+        return _spread(attrs, inputs, types[1].dims)
     if not _static(types[:2]) or tuple(attrs.dilation) != (1, 1) or attrs.data_layout not in ("NCHW", "NHWC"):
         return None
     if attrs.out_layout not in ("", attrs.data_layout) or sorted(attrs.kernel_layout) != sorted("IOHW"):
@@ -82,6 +84,23 @@ def legalize_conv2d_transpose(attrs: Any, inputs: Sequence[RelayExpr], types: Se
     weight = inputs[1] if attrs.kernel_layout == "IOHW" else layout_transform(inputs[1], attrs.kernel_layout, "IOHW")
     out = _by_phases(attrs, data, weight, [sizes[a] for a in "NCHW"], [rows[a] for a in "IOHW"])
     return out if attrs.data_layout == "NCHW" else layout_transform(out, "NCHW", attrs.data_layout)
+
+
+def _is_spread(attrs: Any, types: Sequence[Any]) -> bool:
+    """Whether every pixel of data of unknown size becomes a square of pixels that no other touches."""
+    if _static(types[:1]) or not _static(types[1:2]) or attrs.data_layout != "NCHW" or attrs.kernel_layout != "IOHW" or attrs.groups != 1:
+        return False
+    height, width = types[1].dims[2:]
+    return (height == width and tuple(map(int, attrs.strides)) == (height, width) and tuple(attrs.dilation) == (1, 1)
+            and not any(map(int, (*attrs.padding, *attrs.output_padding))) and attrs.out_layout in ("", "NCHW"))
+
+
+def _spread(attrs: Any, inputs: Sequence[RelayExpr], rows: Sequence[int]) -> RelayExpr:
+    """Such a convolution as a product over channels, whose results are laid out in squares."""
+    ins, outs, side, _ = rows
+    weight = reshape(transpose(inputs[1], (1, 2, 3, 0)), (outs * side * side, ins, 1, 1))
+    made = conv2d(inputs[0], weight, channels=outs * side * side, kernel_size=(1, 1), out_dtype=attrs.out_dtype)
+    return depth_to_space(made, side, mode="CRD")
 
 
 def _by_phases(attrs: Any, data: RelayExpr, weight: RelayExpr, sizes: Sequence[int], rows: Sequence[int]) -> RelayExpr:
