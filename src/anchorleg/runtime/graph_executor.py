@@ -19,7 +19,7 @@ import numpy as np
 
 from ..support.errors import AnchorlegError, ArgumentError, ArtifactError, TypeMismatchError
 from . import native as _native
-from .container import ADT
+from .container import ADT, ShapeTuple, String
 from .device import Device, cpu, kDLCPU
 from .graph_json import COPY, NOP, Graph, GraphNode, parse_graph
 from .graph_runner import runner
@@ -362,7 +362,7 @@ class GraphExecutor:
         shapes, dtypes = {}, {}
         for name in self._user_inputs():
             shape, kind = self._spec(self._argument_of[name])
-            shapes[name], dtypes[name] = shape, str(kind)
+            shapes[name], dtypes[name] = ShapeTuple(shape), String(str(kind))
         return shapes, dtypes
 
     # -- running ----------------------------------------------------------------------------------
