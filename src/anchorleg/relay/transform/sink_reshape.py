@@ -1,0 +1,100 @@
+"""SinkReshape: element-wise operators move before the reshape of a product's result, so that they fuse with the product.
+
+before::
+
+    %0 = nn.dense(%x, %w)                       # (128, 768)
+    add(reshape(%0, newshape=[1, 128, 768]), %bias)
+
+after::
+
+    reshape(add(nn.dense(%x, %w), %bias), newshape=[1, 128, 768])
+
+The reshape must keep the last axis; what else the operator takes must be scalars, vectors along the last axis, or results
+reshaped alike.
+"""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...ir.expr import RelayExpr
+from ...ir.module import IRModule
+from ...ir.op import Op, OpPattern
+from ...ir.type import TensorType
+from ..expr import Call
+from ..function import Function
+from ..op.registry import make_attrs
+from .common import call, declare_pass, is_op, mentions, rewrite_exprs
+
+_PRODUCTS = ("nn.dense", "nn.matmul", "nn.contrib_dense_pack")
+_WITH_ATTRIBUTES = frozenset({"cast", "clip"})
+
+
+class _Reshaped(NamedTuple):
+    """A reshape that may sink: the call (kept alive), what it reshapes, and the dims before and after."""
+
+    call: Call
+    source: RelayExpr
+    before: tuple[Any, ...]
+    after: tuple[Any, ...]
+
+
+class _Sinking:
+    def __init__(self) -> None:
+        self.reshapes: dict[int, _Reshaped] = {}
+
+    def rule(self, old: Any, new: Any) -> RelayExpr:
+        """The rule of one rewriting."""
+        if is_op(new, "reshape"):
+            self._note(old, new)
+        elif _is_elementwise(new) and isinstance(old._checked_type, TensorType):
+            return self._sunk(old, new)
+        return new
+
+    def _note(self, old: Call, new: Call) -> None:
+        before, after = _static_dims(old.args[0]._checked_type), _static_dims(old._checked_type)
+        if is_op(new.args[0], *_PRODUCTS) and before and after and before[-1] == after[-1]:
+            self.reshapes[id(new)] = _Reshaped(new, new.args[0], before, after)
+
+    def _sunk(self, old: Call, new: Call) -> RelayExpr:
+        found = [self.reshapes.get(id(a)) for a in new.args]
+        lead = next((f for f in found if f is not None), None)
+        if lead is None or _static_dims(old._checked_type) != lead.after:
+            return new
+        for arg, each in zip(old.args, found):
+            alike = each is not None and (each.before, each.after) == (lead.before, lead.after)
+            if not alike and not _runs_along_last(arg._checked_type, lead.after[-1]):
+                return new
+        inner = Call(new.op, [a if f is None else f.source for a, f in zip(new.args, found)], new.attrs, new.type_args, new.span)
+        outer = call("reshape", inner, attrs=make_attrs("reshape", newshape=list(lead.after)), span=new.span)
+        self.reshapes[id(outer)] = _Reshaped(outer, inner, lead.before, lead.after)
+        return outer
+
+
+def _static_dims(ty: Any) -> tuple[int, ...]:
+    """The dims of a tensor of known sizes; empty otherwise."""
+    if not isinstance(ty, TensorType) or not all(isinstance(d, int) for d in ty.dims):
+        return ()
+    return tuple(ty.dims)
+
+
+def _runs_along_last(ty: Any, last: int) -> bool:
+    """Whether an argument broadcasts along the last axis alone."""
+    return isinstance(ty, TensorType) and (not ty.dims or len(ty.dims) == 1 and ty.dims[0] in (1, last))
+
+
+def _is_elementwise(expr: Any) -> bool:
+    if not isinstance(expr, Call) or not isinstance(expr.op, Op) or not expr.args:
+        return False
+    if int(expr.op.get_attr("TOpPattern", OpPattern.OPAQUE)) > OpPattern.BROADCAST or expr.op.get_attr("TOpIsStateful", False):
+        return False
+    return expr.attrs is None or not expr.attrs.keys() or expr.op.name in _WITH_ATTRIBUTES
+
+
+def sink(func: Function, mod: IRModule, ctx: Any) -> Function:
+    """Moves element-wise operators before reshapes of products."""
+    if not mentions(mod, lambda e: is_op(e, "reshape") and is_op(e.args[0], *_PRODUCTS)):
+        return func
+    return rewrite_exprs(func, _Sinking().rule)  # type: ignore[return-value]
+
+
+SinkReshape = declare_pass("SinkReshape", 3, sink)
