@@ -6,6 +6,7 @@ from typing import Any, Callable, Mapping
 
 from ...ir.expr import BaseFunc, GlobalVar, RelayExpr
 from ...ir.module import IRModule
+from ...ir.structural import structural_hash
 from ...ir.transform import get_pass
 from ...ir.type import TensorType, TupleType
 from ...runtime import ndarray
@@ -168,6 +169,11 @@ def type_spec(ty: Any) -> Any:
     return {}
 
 
+def _labelled(mod: IRModule) -> IRModule:
+    """The module with each function's structural hash as its attribute ``hash``, by which tools tell functions apart."""
+    return mod.with_functions({v: f.with_attr("hash", f"{structural_hash(f):016x}") for v, f in mod.functions.items()})
+
+
 class VMCompiler:
     """Compiles step by step: ``lower`` (or ``optimize`` alone), ``codegen``, ``get_exec``."""
 
@@ -203,7 +209,7 @@ class VMCompiler:
         with chosen:
             lowered = vm_pipeline.lower(vm_pipeline.optimise(self._bound(mod)))
         self._lowered = (lowered, chosen)
-        return lowered, self.get_params()
+        return _labelled(lowered), self.get_params()
 
     def lower(self, mod: Any, target: Any = None, target_host: Any = None) -> None:
         """Optimises the module and makes its memory explicit."""
