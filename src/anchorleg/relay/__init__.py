@@ -32,7 +32,7 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     "build": ("build_module", "build"), "create_executor": ("executors", "create_executor"),
     "optimize": ("build_module", "optimize_and_fuse"), "build_config": ("transform", "build_config"), "vm": ("backend.vm", None),
     "parse": ("text.parser", "parse"), "fromtext": ("text.parser", "fromtext"), "parse_expr": ("text.parser", "parse_expr"),
-    "ExprFunctor": ("expr_functor", "ExprFunctor"), "ExprVisitor": ("expr_functor", "ExprVisitor"),
+    "SpanCheck": ("transform", "SpanCheck"), "ExprFunctor": ("expr_functor", "ExprFunctor"), "ExprVisitor": ("expr_functor", "ExprVisitor"),
     "ExprMutator": ("expr_functor", "ExprMutator"), "TypeFunctor": ("type_functor", "TypeFunctor"),
     "TypeVisitor": ("type_functor", "TypeVisitor"), "TypeMutator": ("type_functor", "TypeMutator"),
     "ScopeBuilder": ("scope_builder", "ScopeBuilder"), "Prelude": ("prelude", "Prelude"),

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
+from ...ir.diagnostics import report
 from ...ir.expr import GlobalVar, RelayExpr
 from ...ir.node import Node
 from ...ir.op import Op
@@ -28,6 +29,7 @@ class TypeProblem:
 def to_exception(problems: Sequence[TypeProblem], type_of: TypeOf) -> TypeMismatchError:
     """One exception that tells of all problems, in the order in which they were met."""
     parts = [_paragraph(p, type_of) for p in problems]
+    report(None, zip((getattr(p.site, "span", None) for p in problems), parts))
     head = f"{len(parts)} type errors:\n" if len(parts) > 1 else ""
     return TypeMismatchError(head + "\n".join(parts))
 
