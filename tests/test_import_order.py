@@ -25,9 +25,9 @@ ORDER = [
     ["relay"],
     ["relay.backend"],
     ["relay.build_module"],
-    ["relay.executors", "relay.vm", "relay.task_extraction", "relay.testing", "relay.frontend.common"],
+    ["relay.executors", "relay.vm", "relay.task_extraction", "relay.frontend.common"],
     ["micro"],
-    ["cli", "__main__", "contrib", "testing", "micro.testing", "as_tvm", "transform", "instrument", "error", "nd", "__init__"],
+    ["cli", "__main__", "contrib", "testing", "relay.testing", "micro.testing", "as_tvm", "transform", "instrument", "error", "nd", "__init__"],
 ]
 RANK = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 

@@ -77,3 +77,10 @@ def test_further_networks_have_the_shape_they_should(name, args, shape):
     mod, params = getattr(relay.testing, name).get_workload(**args)
     assert relay.transform.InferType()(mod)["main"].checked_type.ret_type.concrete_shape == shape
     assert params
+
+
+def test_gradients_are_refused_and_targets_found():
+    x = relay.var("x", shape=(2,))
+    with pytest.raises(NotImplementedError, match="no such pass"):
+        testing.check_grad(relay.Function([x], x))
+    assert "llvm" in [target for target, _ in testing.enabled_targets()]

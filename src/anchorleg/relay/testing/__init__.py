@@ -11,7 +11,7 @@ from ...ir.module import IRModule
 from ...ir.op import Op
 from ...ir.transform import Pass
 from ...ir.visit import post_order
-from ...support.errors import ArgumentError
+from ...support.errors import ArgumentError, UnsupportedOpError
 from ..expr import Call
 from ..function import Function
 from .nat import count, make_nat_expr, make_nat_value
@@ -24,6 +24,10 @@ _NETWORKS = ("mlp", "resnet", "mobilenet", "vgg", "squeezenet", "synthetic", "by
 def __getattr__(name: str) -> Any:
     if name in _NETWORKS:
         return importlib.import_module(f"{__name__}.{name}")
+    if name == "enabled_targets":
+        from ...testing.targets import enabled_targets
+
+        return enabled_targets
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -58,6 +62,12 @@ def count_ops(expr: RelayExpr) -> dict[str, int]:
     return found
 
 
+def check_grad(func: Function, *args: Any, **kwargs: Any) -> None:
+    """Would compare derived gradients with numeric ones. UnsupportedOpError: there is no pass that derives gradients."""
+    raise UnsupportedOpError("check_grad compares the gradient that a pass derives with a numeric one, and there is no such pass here: "
+                             "anchorleg compiles inference; for a numeric check of a function see anchorleg.testing.check_numerical_grads")
+
+
 def rand(dtype: str, *shape: int) -> Any:
     """An NDArray of random numbers in [0, 1)."""
     from ...runtime import ndarray
@@ -65,4 +75,4 @@ def rand(dtype: str, *shape: int) -> Any:
     return ndarray.array(np.random.rand(*shape).astype(dtype))
 
 
-__all__ = ["Constant", "Initializer", "TempOpAttr", "Xavier", "count", "count_ops", "create_workload", "make_nat_expr", "make_nat_value", "rand", "run_infer_type", "run_opt_pass"]
+__all__ = ["Constant", "Initializer", "TempOpAttr", "Xavier", "check_grad", "count", "count_ops", "create_workload", "make_nat_expr", "make_nat_value", "rand", "run_infer_type", "run_opt_pass"]
