@@ -114,6 +114,14 @@ def _upsampling(node: Call, values: list[np.ndarray | None]) -> RelayExpr | None
     return call("nn.upsampling", node.args[0], attrs=attrs, span=node.span)
 
 
+def _upsampling3d(node: Call, values: list[np.ndarray | None]) -> RelayExpr | None:
+    if any(v is None for v in values[1:4]):
+        return None
+    scales = {n: float(v) for n, v in zip(("scale_d", "scale_h", "scale_w"), values[1:4])}  # type: ignore[arg-type]
+    attrs = make_attrs("nn.upsampling3d", **scales, **_kept(node, "layout", "method", "coordinate_transformation_mode"))
+    return call("nn.upsampling3d", node.args[0], attrs=attrs, span=node.span)
+
+
 CONVERSIONS: dict[str, Convert] = {
     "dyn.reshape": _static("reshape", "newshape", "allowzero"),
     "dyn.squeeze": _static("squeeze", "axis"),
@@ -129,6 +137,7 @@ CONVERSIONS: dict[str, Convert] = {
     "dyn.image.resize2d": _resize,
     "dyn.nn.pad": _pad,
     "dyn.nn.upsampling": _upsampling,
+    "dyn.nn.upsampling3d": _upsampling3d,
 }
 
 

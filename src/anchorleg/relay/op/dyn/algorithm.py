@@ -12,14 +12,13 @@ from ....support.errors import TypeMismatchError
 from ...expr import Call, TupleWrapper
 from ..algorithm.topk import TopkAttrs, topk_numpy, topk_type
 from ..registry import declare
-from ..transform.common import known, product, require_integer, show, tensors
+from ..transform.common import known, product, show, tensors
 
 
 def _topk_rel(args: tuple[Type, ...], attrs: TopkAttrs, ctx: Any) -> Type | None:
     types = tensors(args, ("data", "k"))
     if types is None:
         return None
-    require_integer("k", types[1])
     if len(types[1].dims) > 1 or known(product(types[1].dims)) and product(types[1].dims) != 1:
         raise TypeMismatchError(f"k must be one number, got shape {show(types[1].dims)}")
     return topk_type(types[0], AnyDim(), attrs)

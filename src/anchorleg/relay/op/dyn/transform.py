@@ -31,6 +31,11 @@ class DynExpandDimsAttrs(Attrs, name="relay.attrs.DynExpandDimsAttrs"):
 def _length(what: str, t: TensorType) -> int:
     """The known length of an integer vector."""
     require_integer(what, t)
+    return _count(what, t)
+
+
+def _count(what: str, t: TensorType) -> int:
+    """The known length of a vector."""
     if len(t.dims) != 1 or not known(t.dims[0]):
         raise TypeMismatchError(f"{what} must be a vector of known length, got shape {show(t.dims)}")
     return int(t.dims[0])
@@ -96,7 +101,7 @@ def _broadcast_to_numpy(attrs: Any, args: list[np.ndarray], out_type: Type) -> n
 
 def _tile_rel(args: tuple[Type, ...], attrs: Any, ctx: Any) -> Type | None:
     types = tensors(args, ("data", "reps"))
-    return types and TensorType(_unknown(max(len(types[0].dims), _length("reps", types[1]))), types[0].dtype)
+    return types and TensorType(_unknown(max(len(types[0].dims), _count("reps", types[1]))), types[0].dtype)
 
 
 def _tile_numpy(attrs: Any, args: list[np.ndarray], out_type: Type) -> np.ndarray:

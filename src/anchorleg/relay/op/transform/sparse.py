@@ -38,8 +38,6 @@ def check_sparse(indices: TensorType, values: TensorType, default: TensorType, r
     if len(indices.dims) > 2 or len(values.dims) > 1 or default.dims:
         raise TypeMismatchError("expects indices of rank 0 to 2, values of rank 0 or 1 and a scalar default, got shapes "
                                 f"{show(indices.dims)}, {show(values.dims)} and {show(default.dims)}")
-    if values.dtype != default.dtype:
-        raise TypeMismatchError(f"values and default must have one dtype, got {values.dtype} and {default.dtype}")
     want = indices.dims[1] if len(indices.dims) == 2 else 1
     if rank is not None and known(want) and want != rank:
         raise TypeMismatchError(f"indices of {want} coordinates do not fit a tensor of rank {rank}")
