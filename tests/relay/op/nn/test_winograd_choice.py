@@ -72,3 +72,21 @@ def test_blocks_cover_the_map_and_fit_the_registers(m, height, width):
 def test_tile_sizes_by_shape():
     assert winograd_tile_size(56, 56, 64, 64, 16, 32) == 4
     assert winograd_tile_size(1, 1, 64, 64, 16, 32) == 0
+
+
+def test_only_implementations_that_take_the_inputs_are_offered() -> None:
+    """Tuning tries every implementation offered: a general one that can't take packed weights must not be among them."""
+    from anchorleg import te
+    from anchorleg.ir.op import Op
+    from anchorleg.ir.type import TensorType
+    from anchorleg.relay.backend.te_compiler import get_valid_implementations
+    from anchorleg.relay.op.registry import make_attrs
+    from anchorleg.target import Target
+
+    name = "nn.contrib_conv2d_winograd_without_weight_transform"
+    attrs = make_attrs(name, tile_size=4, kernel_size=[3, 3], padding=[1, 1, 1, 1], channels=16, data_layout="NCHW16c",
+                       kernel_layout="OHWI16i16o", out_layout="NCHW16c")
+    inputs = [te.placeholder((1, 1, 8, 8, 16)), te.placeholder((1, 6, 6, 1, 16, 16))]
+    out_type = TensorType((1, 1, 8, 8, 16))
+    found = get_valid_implementations(Op.get(name), attrs, inputs, out_type, Target("llvm"))
+    assert len(found) == 1 and found[0].compute(attrs, inputs, out_type)

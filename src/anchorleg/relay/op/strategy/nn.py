@@ -37,10 +37,19 @@ def wrap_schedule(fn: Callable[..., Any]) -> Callable[..., Any]:
     return schedule
 
 
-def general_strategy(name: str, compute: Compute) -> Any:
-    """The overridable strategy ``name`` with one implementation: ``compute`` under the schedule that is always right."""
+def _always(attrs: Any, inputs: Sequence[Any]) -> bool:
+    return True
+
+
+def general_strategy(name: str, compute: Compute, applies: Callable[[Any, Sequence[Any]], bool] = _always) -> Any:
+    """The overridable strategy ``name`` with one implementation: ``compute`` under the schedule that is always right.
+
+    Where ``applies(attrs, inputs)`` is false the compute can't take the inputs, and there is no such implementation.
+    """
     def strategy(attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any) -> OpStrategy:
         made = OpStrategy()
+        if not applies(attrs, inputs):
+            return made
         made.add_implementation(wrap_compute(compute), wrap_schedule(schedule_default), name=f"{name}.generic", plevel=DEFAULT_LEVEL)
         return made
 
@@ -188,6 +197,10 @@ GENERAL: dict[str, Compute] = {
     "nn.sparse_add": lambda a, i, o: nn.sparse_add(*i),
 }
 
-STRATEGIES = {name: general_strategy(name.removeprefix("nn."), compute) for name, compute in GENERAL.items()}
+# where the general compute takes only some of what its operator allows
+APPLIES: dict[str, Callable[[Any, Sequence[Any]], bool]] = {
+    "nn.contrib_conv2d_winograd_without_weight_transform": lambda attrs, inputs: inputs[1].ndim == 4,  # packed weights have their own
+}
+STRATEGIES = {name: general_strategy(name.removeprefix("nn."), compute, APPLIES.get(name, _always)) for name, compute in GENERAL.items()}
 for _name, _strategy in STRATEGIES.items():
     register_strategy(_name, _strategy)
