@@ -71,3 +71,13 @@ def test_the_default_of_sparse_values_may_have_another_dtype(kind):
     func = relay.Function([at, values], relay.sparse_to_dense(at, (4,), values, 7))
     found = run(func, np.array([3, 1]), np.array([1.5, 2.5]), kind=kind).numpy()
     assert found.dtype == np.float64 and np.array_equal(found, [7, 2.5, 7, 1.5])
+
+
+def test_conv1d_transpose_takes_its_output_padding_twice_over():
+    x, w = relay.var("x", shape=(relay.Any(), 2, 5)), relay.var("w", shape=(2, 3, 3))
+    once, twice = (relay.nn.conv1d_transpose(x, w, 2, 1, kernel_size=3, output_padding=p) for p in (1, (1, 1)))
+    assert once.attrs.output_padding == twice.attrs.output_padding
+    data, kernel = RNG.random((2, 2, 5), np.float32), RNG.random((2, 3, 3), np.float32)
+    assert run(relay.Function([x, w], twice), data, kernel).shape == (2, 3, 10)
+    with pytest.raises(ValueError, match="the same one twice"):
+        relay.nn.conv1d_transpose(x, w, output_padding=(1, 2), kernel_size=3)

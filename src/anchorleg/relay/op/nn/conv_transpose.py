@@ -9,7 +9,7 @@ from ....ir.attrs import INT, INTS, OPT_INT, OPT_INTS, STR, Field
 from ....ir.expr import Any as AnyDim, RelayExpr
 from ....ir.op import OpPattern
 from ....ir.type import TensorType, Type
-from ....support.errors import TypeMismatchError
+from ....support.errors import ArgumentError, TypeMismatchError
 from ...expr import Call
 from ..attrs_common import OPT_DTYPE
 from ..registry import declare
@@ -115,10 +115,13 @@ for _spec, _cls in ((CONV1D, Conv1DTransposeAttrs), (CONV2D, Conv2DTransposeAttr
 def conv1d_transpose(data: RelayExpr, weight: RelayExpr, strides: Any = (1,), padding: Any = (0,), dilation: Any = (1,),
                      groups: int = 1, channels: int | None = None, kernel_size: Any = None, data_layout: str = "NCW",
                      kernel_layout: str = "IOW", out_layout: str = "", output_padding: Any = (0,), out_dtype: str = "") -> Call:
-    """1-D transposed convolution; see :func:`conv2d_transpose`."""
+    """1-D transposed convolution; see :func:`conv2d_transpose`. ``output_padding`` may be given twice over, as (n, n)."""
+    more = repeat(output_padding, 1) or (0,)
+    if len(more) > 2 or len(set(more)) != 1:
+        raise ArgumentError(f"nn.conv1d_transpose: expected output_padding of 1 value, or the same one twice, got {list(more)}")
     return conv_call("nn.conv1d_transpose", Conv1DTransposeAttrs, 1, [data, weight], strides=strides, padding=padding,
                      dilation=dilation, groups=groups, channels=channels, kernel_size=kernel_size, data_layout=data_layout,
-                     kernel_layout=kernel_layout, out_layout=out_layout, output_padding=repeat(output_padding, 1), out_dtype=out_dtype)
+                     kernel_layout=kernel_layout, out_layout=out_layout, output_padding=more[:1], out_dtype=out_dtype)
 
 
 def conv2d_transpose(data: RelayExpr, weight: RelayExpr, strides: Any = (1, 1), padding: Any = (0, 0), dilation: Any = (1, 1),
