@@ -206,16 +206,24 @@ class Sequential(Pass):
 def module_pass(pass_func: Any = None, opt_level: int | None = None, name: str | None = None,
                 required: Sequence[str] | None = None, traceable: bool = False) -> Any:
     """Makes a pass of a function ``(mod, ctx) -> mod``, or of a class with ``transform_module(mod, ctx)``."""
-    if opt_level is None:
-        raise ArgumentError("module_pass: opt_level is required")
+    return pass_decorator("module_pass", "transform_module", ModulePass)(pass_func, opt_level, name, required, traceable)
 
-    def create(target: Any) -> Any:
-        info = PassInfo(opt_level, name or target.__name__, required, traceable)
-        if isinstance(target, type):
-            return _pass_class(target, info, lambda self: ModulePass(self.transform_module, info))
-        return ModulePass(target, info)
 
-    return create(pass_func) if pass_func is not None else create
+def pass_decorator(what: str, method: str, build: Callable[[Any, PassInfo], Pass]) -> Callable[..., Any]:
+    """The decorator ``what``: makes passes, by ``build(function, info)``, of functions and of classes that have ``method``."""
+    def decorator(pass_func: Any, opt_level: int | None, name: str | None, required: Sequence[str] | None, traceable: bool) -> Any:
+        if opt_level is None:
+            raise ArgumentError(f"{what}: opt_level is required")
+
+        def create(target: Any) -> Any:
+            info = PassInfo(opt_level, name or target.__name__, required, traceable)
+            if isinstance(target, type):
+                return _pass_class(target, info, lambda made: build(getattr(made, method), info))
+            return build(target, info)
+
+        return create(pass_func) if pass_func is not None else create
+
+    return decorator
 
 
 def _pass_class(cls: type, info: PassInfo, build: Callable[[Any], Pass]) -> type:

@@ -16,14 +16,19 @@ from .build_module import build
 from .transform.bind import bind_params_by_name
 
 
-class GraphExecutor(Executor):
-    """Runs programs of static shape by the graph executor."""
+class StaticExecutor(Executor):
+    """Runs programs of static shape: compiled whole, inputs set by number, outputs read back in order."""
+
+    name = ""
 
     def __init__(self, mod: IRModule, device: Any, target: Any) -> None:
         self.mod, self.device, self.target = mod, device, target
 
+    def _runner(self, mod: IRModule) -> Any:
+        """The module built: an object with ``set_input``, ``run``, ``get_output`` and ``get_num_outputs``."""
+        raise NotImplementedError
+
     def _make_executor(self, expr: RelayExpr | None = None) -> Callable[..., Any]:
-        from ..runtime.graph_executor import GraphModule
         from .transform.fuse_ops import is_static
 
         mod = self._module().copy()
@@ -33,9 +38,9 @@ class GraphExecutor(Executor):
         main = mod["main"]
         ret_type = main.checked_type.ret_type
         if not is_static(ret_type):
-            raise TypeMismatchError(f"Graph Executor only supports static graphs, got output type {ret_type}; "
+            raise TypeMismatchError(f"{self.name} Executor only supports static graphs, got output type {ret_type}; "
                                     "use kind='vm' (or 'debug') for dynamic shapes")
-        runner = GraphModule(build(mod, target=self.target)["default"](self.device))
+        runner = self._runner(mod)
 
         def run(*args: Any, **kwargs: Any) -> Any:
             for i, (arg, param) in enumerate(zip(self._convert_args(main, args, kwargs), main.params)):
@@ -45,6 +50,29 @@ class GraphExecutor(Executor):
             return nest(outputs, ret_type)
 
         return run
+
+
+class GraphExecutor(StaticExecutor):
+    """Runs programs of static shape by the graph executor."""
+
+    name = "Graph"
+
+    def _runner(self, mod: IRModule) -> Any:
+        from ..runtime.graph_executor import GraphModule
+
+        return GraphModule(build(mod, target=self.target)["default"](self.device))
+
+
+class AotExecutor(StaticExecutor):
+    """Runs programs of static shape compiled ahead of time: by LLVM, or for the target ``c`` by the machine's C compiler."""
+
+    name = "AOT"
+
+    def _runner(self, mod: IRModule) -> Any:
+        from ..runtime.aot_executor import AotModule
+        from .backend.executor import Executor as ExecutorConfig
+
+        return AotModule(build(mod, target=self.target, executor=ExecutorConfig("aot"))["default"](self.device))
 
 
 def fitting(arg: Any, ty: Type) -> Any:
@@ -57,36 +85,6 @@ def fitting(arg: Any, ty: Type) -> Any:
 def nest(flat: Any, ty: Type) -> Any:
     """Results in the nested form of their type (lists for tuples)."""
     return [nest(flat, f) for f in ty.fields] if isinstance(ty, TupleType) else next(flat)
-
-
-class AotExecutor(Executor):
-    """Runs programs of static shape compiled ahead of time: by LLVM, or for the target ``c`` by the machine's C compiler."""
-
-    def __init__(self, mod: IRModule, device: Any, target: Any) -> None:
-        self.mod, self.device, self.target = mod, device, target
-
-    def _make_executor(self, expr: RelayExpr | None = None) -> Callable[..., Any]:
-        from ..runtime.aot_executor import AotModule
-        from .backend.executor import Executor as ExecutorConfig
-        from .transform.fuse_ops import is_static
-
-        mod = self._module().copy()
-        if expr is not None:
-            mod["main"] = mod[expr.name_hint] if isinstance(expr, GlobalVar) else expr  # type: ignore[assignment]
-        mod = get_pass("InferType")(mod)
-        main = mod["main"]
-        ret_type = main.checked_type.ret_type
-        if not is_static(ret_type):
-            raise TypeMismatchError(f"AOT Executor only supports static graphs, got output type {ret_type}; use kind='vm' (or 'debug') for dynamic shapes")
-        runner = AotModule(build(mod, target=self.target, executor=ExecutorConfig("aot"))["default"](self.device))
-
-        def run(*args: Any, **kwargs: Any) -> Any:
-            for i, (arg, param) in enumerate(zip(self._convert_args(main, args, kwargs), main.params)):
-                runner.set_input(i, fitting(arg, param.checked_type))
-            runner.run()
-            return nest(iter([runner.get_output(i).copyto(self.device) for i in range(runner.get_num_outputs())]), ret_type)
-
-        return run
 
 
 def _vm_executor(mod: IRModule, device: Any, target: Any) -> Executor:

@@ -184,13 +184,11 @@ class KernelBuilder:
     ----------
     compiler: the TE compiler that lowers functions.
     cache: where object code persists; None to keep nothing.
-    progress: called with a kernel's name when it is done.
     """
 
-    def __init__(self, compiler: te_compiler.TECompiler | None = None, cache: Cache | None = None,
-                 progress: Callable[[str], None] | None = None) -> None:
+    def __init__(self, compiler: te_compiler.TECompiler | None = None, cache: Cache | None = None) -> None:
         self.compiler = compiler or te_compiler.TECompiler()
-        self.cache, self.progress = cache, progress or (lambda name: None)
+        self.cache = cache
         self._pending: dict[str, Future[CompiledKernel]] = {}
         self._pool: ThreadPoolExecutor | None = None
 
@@ -231,7 +229,6 @@ class KernelBuilder:
                                 tuple(emitted.arg_types), tuple(emitted.implicit))
         if cache is not None:
             cache.put(key, kernel.to_bytes())
-        self.progress(name)
         return kernel
 
 
@@ -264,14 +261,6 @@ def kernel_sources(functions: Mapping[str, Function], target: Any) -> dict[str, 
         return texts(lambda text: assembly_of(text, target))
 
     return {"ll": lambda: texts(str), "asm": assembly}
-
-
-def load_kernels(kernels: list[CompiledKernel], target: Any) -> Any:
-    """The kernels' code loaded into this process, as a NativeLibrary with the fast and the packed entries."""
-    from ...runtime.native import NativeLibrary
-
-    symbols = [s for k in kernels for s in (k.symbol, k.fast_symbol)]
-    return NativeLibrary.from_objects([k.code for k in kernels], symbols)
 
 
 def jit_function(lowered: te_compiler.CachedFunc, target: Any) -> Any:

@@ -14,7 +14,6 @@ from ...ir.module import IRModule
 from ...ir.op import Op
 from ...ir.structural import structural_equal, structural_hash
 from ...ir.transform import PassContext
-from ...ir.type import TensorType, TupleType
 from ...support.errors import AnchorlegError, ArgumentError, BuildError, TypeMismatchError, UnsupportedOpError
 from ...support.names import NameSupply
 from ..expr import Call
@@ -355,10 +354,5 @@ def lower_to_primfunc(relay_func: Function, target: Any) -> Any:
     return TECompiler().lower(relay_func, target).prim_func
 
 
-def tensor_types(ty: Any) -> list[TensorType]:
-    """The tensors inside a type, left to right."""
-    return te_lowering.flatten_tensor_types(ty)
-
-
 __all__ = ["LoweredOutput", "CCacheKey", "CCacheValue", "CachedFunc", "TECompiler", "get", "get_shape", "get_valid_implementations",
-           "lower_call", "lower_to_primfunc", "select_implementation", "TupleType"]
+           "lower_call", "lower_to_primfunc", "select_implementation"]

@@ -28,6 +28,7 @@ from ..adt import Match
 from ..expr import Call, Constant, If, Tuple, TupleGetItem, Var
 from ..function import Function
 from .bind import substitute
+from .common import is_primitive
 from .fuse_groups import ForwardGraph, Groups, partition
 
 register_config_option("relay.FuseOps.max_depth", int, "the most operators in one fused function (default 256)")
@@ -35,11 +36,6 @@ register_config_option("relay.FuseOps.link_params", bool, "keep constants inside
 
 DEFAULT_MAX_DEPTH = 256
 _SIMPLE_CONSTANTS = {"int32", "int64", "float32", "float64", "bool"}
-
-
-def is_primitive(node: Any) -> bool:
-    """Whether the node is a function already made primitive, or one for an external compiler."""
-    return isinstance(node, Function) and bool(node.get_attr("Primitive") or node.get_attr("Compiler"))
 
 
 def body_children(node: Node) -> list[Node]:

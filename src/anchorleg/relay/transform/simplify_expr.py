@@ -27,7 +27,7 @@ from ...tir.data_layout import Layout
 from ..expr import Call, Constant, Tuple
 from ..function import Function
 from ..op.registry import make_attrs
-from .common import call, constant, is_op, map_functions, rewrite_exprs, scalar_value
+from .common import call, is_op, map_functions, rewrite_exprs, scalar_value
 
 Rule = Callable[[Call], "RelayExpr | None"]
 _MAX_STEPS = 16

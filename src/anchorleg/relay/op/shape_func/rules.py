@@ -594,18 +594,24 @@ def _pads(padding: Sequence[Any], rank: int) -> list[tuple[int, int]]:
 @shape_rule("nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.contrib_conv2d_NCHWc", "nn.contrib_depthwise_conv2d_NCHWc", "qnn.conv2d",
             "nn.contrib_conv2d_winograd_without_weight_transform")
 def _conv(c: ShapeCase) -> list[list[Dim]] | None:
+    at, found = c.attrs, _plain_dims(c)
+    if found is None:
+        return None
+    plain, dims, out = found
+    for d, k, s, dil, (p0, p1) in zip(dims, at.kernel_size, at.strides, at.dilation, _pads(at.padding, len(dims))):
+        out.append(_window(d, (int(k) - 1) * int(dil) + 1, int(s), p0, p1))
+    return [convert_dims(out, plain, at.out_layout or at.data_layout)]
+
+
+def _plain_dims(c: ShapeCase) -> tuple[str, list[Dim], list[Dim]] | None:
+    """For a convolution: the layout without blocks (NC, then space), the data's sizes in space, and the result's batch and channels."""
     at = c.attrs
-    data_layout, out_layout = at.data_layout, at.out_layout or at.data_layout
-    spatial = [ch for ch in "DHW" if ch in data_layout]
-    plain = "NC" + "".join(spatial)
-    dims = convert_dims(c.dims(0), data_layout, plain)
+    plain = "NC" + "".join(ch for ch in "DHW" if ch in at.data_layout)
     channels = at.get("channels") or _out_channels(c)
     if channels is None or at.kernel_size is None:
         return None
-    out: list[Dim] = [dims[0], int(channels)]
-    for d, k, s, dil, (p0, p1) in zip(dims[2:], at.kernel_size, at.strides, at.dilation, _pads(at.padding, len(spatial))):
-        out.append(_window(d, (int(k) - 1) * int(dil) + 1, int(s), p0, p1))
-    return [convert_dims(out, plain, out_layout)]
+    batch, _, *space = convert_dims(c.dims(0), at.data_layout, plain)
+    return plain, space, [batch, int(channels)]
 
 
 def _out_channels(c: ShapeCase) -> int | None:
@@ -618,19 +624,14 @@ def _out_channels(c: ShapeCase) -> int | None:
 
 @shape_rule("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose")
 def _conv_transpose(c: ShapeCase) -> list[list[Dim]] | None:
-    at = c.attrs
-    data_layout, out_layout = at.data_layout, at.out_layout or at.data_layout
-    spatial = [ch for ch in "DHW" if ch in data_layout]
-    plain = "NC" + "".join(spatial)
-    dims = convert_dims(c.dims(0), data_layout, plain)
-    channels = at.get("channels") or _out_channels(c)
-    if channels is None or at.kernel_size is None:
+    at, found = c.attrs, _plain_dims(c)
+    if found is None:
         return None
-    out: list[Dim] = [dims[0], int(channels)]
-    extra = [int(v) for v in at.output_padding] or [0] * len(spatial)
-    for d, k, s, dil, (p0, p1), e in zip(dims[2:], at.kernel_size, at.strides, at.dilation, _pads(at.padding, len(spatial)), extra):
+    plain, dims, out = found
+    extra = [int(v) for v in at.output_padding] or [0] * len(dims)
+    for d, k, s, dil, (p0, p1), e in zip(dims, at.kernel_size, at.strides, at.dilation, _pads(at.padding, len(dims)), extra):
         out.append((d - 1) * int(s) + ((int(k) - 1) * int(dil) + 1 - p0 - p1 + e))
-    return [convert_dims(out, plain, out_layout)]
+    return [convert_dims(out, plain, at.out_layout or at.data_layout)]
 
 
 @shape_rule("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d", "qnn.avg_pool2d")
