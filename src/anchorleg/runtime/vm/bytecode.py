@@ -37,6 +37,15 @@ class Opcode(IntEnum):
     GetRow = 29  # ours: a slice along the first axis, as a view of the same memory
 
 
+class Inner(IntEnum):
+    """Numbers of operations that only the native loop knows; the translator makes them of others."""
+
+    AllocOwn = 24     # a tensor and a block for it alone
+    AllocOwnReg = 25
+    IfImmediate = 26  # a comparison with a constant
+    TailCall = 27
+
+
 class Kind(IntEnum):
     """What an operand of an instruction is."""
 
@@ -176,4 +185,4 @@ def _flat_text(instr: Instruction) -> list[str]:
     return found
 
 
-__all__ = ["Instruction", "Kind", "LAYOUT", "Opcode", "VMFunction", "function_text", "make"]
+__all__ = ["Inner", "Instruction", "Kind", "LAYOUT", "Opcode", "VMFunction", "function_text", "make"]

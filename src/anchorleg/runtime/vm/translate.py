@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..dtype import DataType
-from .bytecode import Instruction, Opcode, VMFunction
+from .bytecode import Inner, Instruction, Opcode, VMFunction
 from .liveness import live_sets, successors
 
-_FUSED, _FUSED_REG, _IF_IMMEDIATE, _TAIL = 24, 25, 26, 27
 _JUMPS = {Opcode.If, Opcode.Goto}
 
 
@@ -155,7 +154,7 @@ class Translator:
 
     def _kill(self, registers: Sequence[int]) -> None:
         for r in registers:
-            self.words += [int(Opcode.KillRegister), r]
+            self.emit(Opcode.KillRegister, r)
 
     def operands(self, i: int, registers: Sequence[int], keep: Sequence[int] = ()) -> tuple[list[int], set[int]]:
         """Operands with the last use of each register that dies marked; the registers moved."""
@@ -166,6 +165,10 @@ class Translator:
             if last:
                 moved.add(r)
         return words, moved
+
+    def emit(self, operation: Opcode | Inner, *words: int) -> None:
+        """Appends an operation of the native loop and its words."""
+        self.words += [int(operation), *words]
 
     def jump(self, target: int) -> None:
         """A word for the address of an instruction."""
@@ -182,29 +185,29 @@ class Translator:
 
     def move(self, i: int, n: Instruction) -> set[int]:
         words, moved = self.operands(i, [n.from_])
-        self.words += [0, n.dst, *words]
+        self.emit(Opcode.Move, n.dst, *words)
         return moved
 
     def ret(self, i: int, n: Instruction) -> set[int]:
-        self.words += [1, 2 * n.result + 1]
+        self.emit(n.op, 2 * n.result + 1)
         return set()
 
     def invoke(self, i: int, n: Instruction) -> set[int]:
         words, moved = self.operands(i, n.args)
         if self.tails[i]:
             words = [2 * r + (r not in n.args[k + 1:]) for k, r in enumerate(n.args)]
-            self.words += [_TAIL, n.func_index, len(words), *words]
+            self.emit(Inner.TailCall, n.func_index, len(words), *words)
         else:
-            self.words += [2, n.dst, n.func_index, len(words), *words]
+            self.emit(n.op, n.dst, n.func_index, len(words), *words)
         return moved
 
     def invoke_closure(self, i: int, n: Instruction) -> set[int]:
         words, moved = self.operands(i, n.args, [n.closure])
-        self.words += [3, n.dst, n.closure, len(words), *words]
+        self.emit(n.op, n.dst, n.closure, len(words), *words)
         return moved
 
     def invoke_packed(self, i: int, n: Instruction) -> set[int]:
-        self.words += [4, n.packed_index, len(n.args), *n.args]
+        self.emit(n.op, n.packed_index, len(n.args), *n.args)
         return set()
 
     def alloc_tensor(self, i: int, n: Instruction) -> set[int]:
@@ -213,17 +216,17 @@ class Translator:
             count = 1
             for d in n.shape:
                 count *= d
-            self.words += [_FUSED, n.dst, code, item, len(n.shape), count, *n.shape]
+            self.emit(Inner.AllocOwn, n.dst, code, item, len(n.shape), count, *n.shape)
         else:
-            self.words += [5, n.dst, n.storage, *self._offset(n.offset), code, item, len(n.shape), *n.shape]
+            self.emit(n.op, n.dst, n.storage, *self._offset(n.offset), code, item, len(n.shape), *n.shape)
         return set()
 
     def alloc_tensor_reg(self, i: int, n: Instruction) -> set[int]:
         code, item = dtype_words(n.dtype)
         if i in self.fused:
-            self.words += [_FUSED_REG, n.dst, code, item, n.shape_register]
+            self.emit(Inner.AllocOwnReg, n.dst, code, item, n.shape_register)
         else:
-            self.words += [6, n.dst, n.storage, *self._offset(n.offset), code, item, n.shape_register]
+            self.emit(n.op, n.dst, n.storage, *self._offset(n.offset), code, item, n.shape_register)
         return set()
 
     def _offset(self, register: int) -> tuple[int, int]:
@@ -232,78 +235,78 @@ class Translator:
 
     def alloc_adt(self, i: int, n: Instruction) -> set[int]:
         words, moved = self.operands(i, n.fields)
-        self.words += [7, n.dst, n.constructor_tag, len(words), *words]
+        self.emit(n.op, n.dst, n.constructor_tag, len(words), *words)
         return moved
 
     def alloc_closure(self, i: int, n: Instruction) -> set[int]:
         words, moved = self.operands(i, n.free_vars)
-        self.words += [8, n.dst, n.func_index, len(words), *words]
+        self.emit(n.op, n.dst, n.func_index, len(words), *words)
         return moved
 
     def get_field(self, i: int, n: Instruction) -> set[int]:
-        self.words += [9, n.dst, n.object, n.field_index]
+        self.emit(n.op, n.dst, n.object, n.field_index)
         return set()
 
     def if_(self, i: int, n: Instruction) -> set[int]:
         value = self.immediate(n.target)
         if value is not None and n.true_offset == 1:
-            self.words += [_IF_IMMEDIATE, n.test, value]
+            self.emit(Inner.IfImmediate, n.test, value)
         else:
-            self.words += [10, n.test, n.target]
+            self.emit(n.op, n.test, n.target)
             self.jump(i + n.true_offset)
         self.jump(i + n.false_offset)
         return set()
 
     def load_const(self, i: int, n: Instruction) -> set[int]:
-        self.words += [11, n.dst, n.const_index]
+        self.emit(n.op, n.dst, n.const_index)
         return set()
 
     def goto(self, i: int, n: Instruction) -> set[int]:
-        self.words.append(12)
+        self.emit(n.op)
         self.jump(i + n.pc_offset)
         return set()
 
     def get_tag(self, i: int, n: Instruction) -> set[int]:
-        self.words += [13, n.dst, n.object]
+        self.emit(n.op, n.dst, n.object)
         return set()
 
     def load_consti(self, i: int, n: Instruction) -> set[int]:
-        self.words += [14, n.dst, 2 * n.val + 1]
+        self.emit(n.op, n.dst, 2 * n.val + 1)
         return set()
 
     def fatal(self, i: int, n: Instruction) -> set[int]:
-        self.words += [15]
+        self.emit(n.op)
         return set()
 
     def alloc_storage(self, i: int, n: Instruction) -> set[int]:
         value, (_, item) = self.immediate(n.size), dtype_words(n.dtype)
-        self.words += [16, n.dst, *((n.size, 0) if value is None else (-1, value)), item]
+        self.emit(n.op, n.dst, *((n.size, 0) if value is None else (-1, value)), item)
         return set()
 
     def shape_of(self, i: int, n: Instruction) -> set[int]:
-        self.words += [17, n.dst, n.tensor]
+        self.emit(n.op, n.dst, n.tensor)
         return set()
 
     def reshape(self, i: int, n: Instruction) -> set[int]:
-        self.words += [18, n.dst, n.tensor, n.newshape]
+        self.emit(n.op, n.dst, n.tensor, n.newshape)
         return set()
 
     def device_copy(self, i: int, n: Instruction) -> set[int]:
         words, moved = self.operands(i, [n.src])
-        self.words += [0, n.dst, *words]
+        self.emit(Opcode.Move, n.dst, *words)
         return moved
 
     def kill_register(self, i: int, n: Instruction) -> set[int]:
-        self.words += [int(Opcode.KillRegister), n.register]
+        self.emit(n.op, n.register)
         return set()
 
     def get_row(self, i: int, n: Instruction) -> set[int]:
-        self.words += [29, n.dst, n.data, n.at, n.mode]
+        self.emit(n.op, n.dst, n.data, n.at, n.mode)
         return set()
 
     def put_row(self, i: int, n: Instruction) -> set[int]:
         words, moved = self.operands(i, [n.data], [n.at, n.row])
-        self.words += [28, n.dst, *words, n.at, n.row]
+        self.emit(n.op, n.dst, *words, n.at, n.row)
         return moved
 
 
