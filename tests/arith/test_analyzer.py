@@ -189,7 +189,7 @@ def test_linear_equations(e):
 
 
 I, J, U, V = tir.Var("i"), tir.Var("j"), tir.Var("u"), tir.Var("v")
-N = tir.SizeVar("n")
+N, M = tir.SizeVar("n"), tir.SizeVar("m")
 K = tir.Var("k")
 
 
@@ -211,6 +211,8 @@ def an_ij():
     (tir.cast(tir.cast(I, "int32"), "int64"), I), ((U << 3) >> 1, U * 4), (U & 7, U % 8), (I * 4 + J < 12, I < 3),
     (tir.likely(I * 4 + J < 32), True), (tir.all(U < 3, U < 5), U < 3), (tir.any(U < 3, U >= 3), True), (tir.all(U < 3, U >= 3), False),
     (2 * U == 7, False), (2 * U == 6, U == 3), ((U == V) & (U != V), False), ((K * N + K) // N, K), ((I * N + K) % N, K), (K < N, True),
+    (U // N * N + U % N, U), (tir.truncdiv(U, N) * N * 4 + V + tir.truncmod(U, N) * 4, U * 4 + V), (U // N // M * N * M + U // N % M * N + U % N, U),
+    (U // N * M + U % N, U % N + U // N * M), (U // (N + 1) * (N + 1) + U % (N + 1), U),
     (tir.Select(U < 3, True, U < 5), U < 5), (tir.FloorDiv(tir.Ramp(I * 8, tir.const(1, "int64"), 8), tir.Broadcast(tir.const(8, "int64"), 8)),
                                               tir.Broadcast(I, 8)),
     (tir.FloorMod(tir.Ramp(I * 8, tir.const(1, "int64"), 8), tir.Broadcast(tir.const(8, "int64"), 8)),

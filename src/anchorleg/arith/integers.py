@@ -6,7 +6,7 @@ Each function takes the :class:`Algebra` (terms and facts) and sums, and gives a
 * ``floor((g*s + t) / c) = floor(s / (c/g))`` when g divides c and 0 <= t < g, and the remainder is ``g*(s mod c/g) + t``;
 * ``floor(floor(x / a + k) / b) = floor((x + k*a) / (a*b))``; ``floor((x mod a*b) / b) = floor(x / b) mod a``;
 * ``x mod n`` counts as ``x`` modulo any divisor of n;
-* in sums, ``c*floor(x / c) + x mod c = x``.
+* in sums, ``c*floor(x / c) + x mod c = x``, also for divisors c that are not known.
 """
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from .terms import Atom, Lin, Space, common_rank
 
 _MAX_DEGREE = 5
 _MAX_ROUNDS = 8
+_REMAINDERS = ("f%", "t%")  # by divisors that are not known
 
 
 class Algebra:
@@ -53,11 +54,11 @@ class Algebra:
     def _recombine_once(self, lin: Lin) -> Lin | None:
         terms: dict[Atom, int] | None = None
         for a, k in lin.terms:
-            if a.kind != "%" and a.kind != "//":
+            rule = self._JOINS.get(a.kind)
+            if rule is None:
                 continue
             terms = terms if terms is not None else dict(lin.terms)
-            rule = self._join_mod if a.kind == "%" else self._join_div
-            new = rule(lin, terms, a, k)
+            new = rule(self, lin, terms, a, k)
             if new is not None:
                 return new
         return None
@@ -89,6 +90,30 @@ class Algebra:
         factor = -k // c
         left = self.space.add(self._without(lin, x, factor), self.space.of_atom(a), -k)
         return self.space.add(left, self.floor_mod(x, c), factor)
+
+    def _join_unknown(self, lin: Lin, terms: Mapping[Atom, int], a: Atom, k: int) -> Lin | None:
+        """k*r*(x % d) + k*r*d*(x / d) → k*r*x, where the divisor d is not known and r is a product, or 1."""
+        for f in _factors(a):
+            if f.kind not in _REMAINDERS:
+                continue
+            x, d = f.args
+            quotient = self.space.find((f.kind[0] + "/", f.dtype, x.uid, d.uid))
+            if quotient is None:
+                continue
+            rest = self._others(a, f)
+            whole = self.mul(rest, self.mul(d, self.space.of_atom(quotient)))
+            if whole.terms and not whole.const and _holds(terms, whole, k):
+                left = self._without(self._without(lin, whole, k), self.space.of_atom(a), k)
+                return self.space.add(left, self.mul(rest, x), k)
+        return None
+
+    def _others(self, a: Atom, factor: Atom) -> Lin:
+        """The product of an atom's other factors."""
+        rest = list(_factors(a))
+        rest.remove(factor)
+        return self.space.const(1) if not rest else self.space.of_atom(rest[0] if len(rest) == 1 else self._product(tuple(rest)))
+
+    _JOINS = {"%": _join_mod, "//": _join_div, "f%": _join_unknown, "t%": _join_unknown, "*": _join_unknown}
 
     def _without(self, lin: Lin, part: Lin, factor: int) -> Lin:
         return self.space.add(lin, part, -factor)

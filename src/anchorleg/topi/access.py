@@ -97,6 +97,23 @@ class Access:
             best = k
         return best
 
+    def together(self, op: ComputeOp, group: Sequence[IterVar]) -> bool:
+        """Whether every input is read along ``group`` by neighbouring indices in their order (or not at all), wherever these stand."""
+        extents = [iv.dom.extent for iv in group]
+        stack, seen = [(op, [iv.var for iv in group])], set()
+        while stack:
+            each, variables = stack.pop()
+            if (id(each), id(variables[-1])) in seen:
+                continue
+            seen.add((id(each), id(variables[-1])))
+            for load in self.loads(each):
+                at = _side_by_side(load, variables, extents)
+                if at is None:
+                    return False
+                if at >= 0 and self._dissolves(load.producer.op):
+                    stack.append((load.producer.op, [a.var for a in load.producer.op.axis[at: at + len(variables)]]))
+        return True
+
     # -- unit stride ------------------------------------------------------------------------------
 
     def unit_stride_vars(self, op: ComputeOp) -> dict[int, int]:
@@ -135,6 +152,18 @@ def _along(load: ProducerLoad, variables: Sequence[Var], extents: Sequence[Any])
     if len(uses) < n or any(uses[:-n]) or not all(_plain(i) is v for i, v in zip(load.indices[-n:], variables)):
         return False
     return all(same_extent(a, b) for a, b in zip(load.producer.shape[-n:], extents))
+
+
+def _side_by_side(load: ProducerLoad, variables: Sequence[Var], extents: Sequence[Any]) -> int | None:
+    """Where a read has the variables as indices of their own, one after the other, along axes of these extents; -1: nowhere; None: otherwise."""
+    ids = {id(v) for v in variables}
+    uses = [k for k, i in enumerate(load.indices) if any(id(v) in ids for v in _variables(i))]
+    if not uses:
+        return -1
+    at, count = uses[0], len(variables)
+    if uses != list(range(at, at + count)) or not all(_plain(i) is v for i, v in zip(load.indices[at: at + count], variables)):
+        return None
+    return at if all(same_extent(a, b) for a, b in zip(load.producer.shape[at: at + count], extents)) else None
 
 
 def _plain(index: Any) -> Any:

@@ -2,7 +2,8 @@
 
 Producers are inlined.  The last loops are fused as far as every input is read in memory order along them, cut into vectors
 (what is left over at the end is handled by loop partitioning), and the loops around are fused and shared among threads when
-there is enough work.
+there is enough work.  Loops that are fused because memory is read in their order need no division to find the indices, whether
+their extents are known or not.
 """
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from .utils import as_list, static_int
 from .vector import lanes_for, power_of_two_at_most, worth_sharing
 
 MIN_VECTOR = 4  # shorter innermost loops are not worth a vector
+PIECE = 1024  # elements that one thread computes at a time where there are not known to be more
 
 
 def inline_producers(sch: Schedule) -> None:
@@ -63,38 +65,36 @@ def schedule_loops(stage: Stage, access: Access) -> Any:
     op, axes = stage.op, list(stage.op.axis)
     if not axes:
         return None
-    group = _without_division(axes, access.trailing_group(op, axes))
+    group = access.trailing_group(op, axes)
     outer, inner = axes[: len(axes) - group], axes[len(axes) - group:]
     rows, length = extent(outer), extent(inner)
-    if not outer and length is not None:
+    if not outer:
         return _flat(stage, stage.fuse(*inner), length, access)
     fused = stage.fuse(*inner)
     vectorize(stage, fused, length, lanes_at(access, op))
-    shared = _fused_outer(stage, outer)
+    shared = fused_outer(stage, outer, [static_int(iv.dom.extent) for iv in outer])
     total = None if rows is None or length is None else rows * length
     if shared is not None and rows != 1 and worth_sharing(total, access.cost(op)):
         stage.parallel(shared)
     return shared
 
 
-def _fused_outer(stage: Stage, outer: Sequence[Any]) -> Any:
+def fused_outer(stage: Stage, outer: Sequence[Any], extents: Sequence[int | None]) -> Any:
     """The loop to share among threads: the outer ones fused, as far as that takes no division by an extent that is not known."""
     count = min(1, len(outer))
-    while count < len(outer) and static_int(outer[count].dom.extent) is not None:
+    while count < len(outer) and extents[count] is not None:
         count += 1
     return stage.fuse(*outer[:count]) if count else None
 
 
-def _without_division(axes: Sequence[Any], group: int) -> int:
-    """How many of the last ``group`` axes fuse without divisions by an extent that is not known: all but the first must be known."""
-    while group > 1 and extent(axes[len(axes) - group + 1:]) is None:
-        group -= 1
-    return group
-
-
-def _flat(stage: Stage, fused: Any, length: int, access: Access) -> Any:
+def _flat(stage: Stage, fused: Any, length: int | None, access: Access) -> Any:
     """A stage that is one run over memory."""
     cost = access.cost(stage.op)
+    if length is None:  # whole pieces and a remainder, so that only pieces ask whether they are whole
+        piece, fused = stage.split(fused, factor=PIECE)
+        vectorize(stage, fused, PIECE, lanes_at(access, stage.op))
+        stage.parallel(piece)
+        return piece
     steps = vectorize(stage, fused, length, lanes_at(access, stage.op))
     if steps is not None and worth_sharing(length, cost):
         stage.parallel(steps)

@@ -11,7 +11,7 @@ from .. import te
 from ..te.operation import ComputeOp
 from ..te.schedule import AttachType, Schedule, Stage
 from .access import Access
-from .injective import access_of, extent, inline_producers, lanes_at, schedule_loops
+from .injective import access_of, extent, fused_outer, inline_producers, lanes_at, schedule_loops
 from .utils import as_list, static_int
 from .vector import worth_sharing
 
@@ -47,22 +47,34 @@ def crossing_axis(op: ComputeOp, access: Access) -> Any:
 
 
 def schedule_tiles(stage: Stage, crossing: Any, access: Access) -> None:
-    """Blocks the last axis and ``crossing``."""
+    """Blocks the last axis and ``crossing``, each together with the axes around it that every input is read along with it."""
     op = stage.op
     last = next(iv for iv in reversed(op.axis) if static_int(iv.dom.extent) != 1)
-    outer_axes = [iv for iv in op.axis if iv is not last and iv is not crossing]
-    length, tile = static_int(last.dom.extent), _tile(static_int(crossing.dom.extent))
-    blocks, inside = stage.split(crossing, factor=tile)
-    lanes = lanes_at(access, op)
-    factor = _tile(length, lanes)
+    groups = [_around(op, axis, access) for axis in (last, crossing)]
+    if any(iv is other for iv in groups[0] for other in groups[1]):
+        groups = [[last], [crossing]]
+    outer_axes = [iv for iv in op.axis if not any(iv is k for g in groups for k in g)]
+    total = extent(op.axis)
+    (last, length), (crossing, width) = ((stage.fuse(*g) if len(g) > 1 else g[0], extent(g)) for g in groups)
+    blocks, inside = stage.split(crossing, factor=_tile(width))
+    factor = _tile(length, lanes_at(access, op))
     steps, vector = stage.split(last, factor=factor)
     stage.reorder(*outer_axes, blocks, steps, inside, vector)
     if factor > 1:
         stage.vectorize(vector)
-    total = extent(op.axis)
-    shared = stage.fuse(*outer_axes, blocks) if outer_axes else blocks
+    sizes = [*(static_int(iv.dom.extent) for iv in outer_axes), width]
+    shared = fused_outer(stage, [*outer_axes, blocks], sizes)
     if worth_sharing(total, access.cost(op)):
         stage.parallel(shared)
+
+
+def _around(op: ComputeOp, axis: Any, access: Access) -> list[Any]:
+    """``axis`` and those right before it that are read together with it."""
+    at = next(k for k, iv in enumerate(op.axis) if iv is axis)
+    first = at
+    while first > 0 and static_int(op.axis[first - 1].dom.extent) != 1 and access.together(op, op.axis[first - 1: at + 1]):
+        first -= 1
+    return list(op.axis[first: at + 1])
 
 
 def _tile(size: int | None, most: int = TILE) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from anchorleg import relay
-from anchorleg.relay.transform import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis
+from anchorleg.relay.transform import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis, InferType
 
 from .passes import count, of, same_values
 
@@ -54,6 +54,13 @@ def test_dense_layers_and_other_ranks() -> None:
 def test_depthwise_convolutions() -> None:
     y = relay.nn.conv2d(relay.var("x", shape=(1, 4, 5, 5)), const(4, 1, 3, 3), groups=4, channels=4, kernel_size=(3, 3))
     assert folded(FoldScaleAxis(), relay.multiply(y, const(4, 1, 1)))
+
+
+@pytest.mark.parametrize("factor, folds", [((6, 1, 1), True), ((), True), ((6, 1, 4), False), ((2, 6, 1, 1), False)])
+def test_sizes_that_are_not_known(factor: tuple[int, ...], folds: bool) -> None:
+    y = relay.multiply(conv(relay.var("x", shape=(relay.Any(), 4, relay.Any(), relay.Any()))), const(*factor))
+    module = FoldScaleAxis()(InferType()(of(y)))
+    assert (count(module, "multiply") == 0) == folds
 
 
 def test_negative_scales_do_not_pass_a_relu() -> None:

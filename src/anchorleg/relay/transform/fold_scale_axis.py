@@ -48,17 +48,25 @@ def _scale_of(node: Any) -> tuple[RelayExpr, Scale] | None:
         return None
     for data, factor in (node.args, node.args[::-1]):
         if isinstance(factor, Constant) and not isinstance(data, Constant):
-            scale = _along_one_axis(factor, node.checked_type, data.checked_type)
+            scale = _along_one_axis(factor, data.checked_type)
             if scale is not None:
                 return data, scale
     return None
 
 
-def _along_one_axis(factor: Constant, out: Any, data: Any) -> Scale | None:
-    if not isinstance(data, TensorType) or not data.is_static or out.dims != data.dims:
+def _keeps_shape(data: Any, operand: Constant) -> bool:
+    """Whether ``data`` combined with a constant has the shape of ``data``, whatever its sizes that are not known turn out to be."""
+    if not isinstance(data, TensorType) or len(operand.data.shape) > len(data.dims):
+        return False
+    first = len(data.dims) - len(operand.data.shape)
+    return all(d == 1 or isinstance(known, int) and d == known for d, known in zip(operand.data.shape, data.dims[first:]))
+
+
+def _along_one_axis(factor: Constant, data: Any) -> Scale | None:
+    if not _keeps_shape(data, factor):
         return None
     array = factor.data.as_numpy_view()
-    if array.ndim > len(data.dims) or array.dtype.kind != "f":
+    if array.dtype.kind != "f":
         return None
     wide = [i for i, d in enumerate(array.shape) if d != 1]
     if len(wide) > 1:
@@ -139,16 +147,12 @@ class _Backward:
         if is_op(node, "add", "subtract"):
             for i in (0, 1):
                 other = node.args[1 - i]
-                if isinstance(other, Constant) and self._same_dims(node, node.args[i]):
+                if isinstance(other, Constant) and _keeps_shape(node.args[i].checked_type, other):
                     return i
         if is_op(node, "nn.bias_add") and isinstance(node.args[1], Constant):
             axis = node.attrs.axis % len(node.checked_type.dims)
             return 0 if scale.axis in (-1, axis) else None
         return None
-
-    @staticmethod
-    def _same_dims(node: Call, arg: RelayExpr) -> bool:
-        return isinstance(arg.checked_type, TensorType) and arg.checked_type.dims == node.checked_type.dims
 
     @staticmethod
     def _rebuild(chain: list[tuple[Call, int]], ending: Call, scale: Scale) -> RelayExpr:

@@ -9,7 +9,7 @@ from ...support.errors import TypeMismatchError
 from ...te.tensor import Tensor
 from ...tir.data_layout import BijectiveLayout, Layout
 from ..tag import INJECTIVE
-from ..utils import static_int
+from ..utils import same_extent
 
 
 def transpose(a: Tensor, axes: Sequence[int] | None = None, name: str = "T_transpose", tag: str = INJECTIVE) -> Tensor:
@@ -42,9 +42,8 @@ def layout_transform(array: Tensor, src_layout: str, dst_layout: str, schedule_r
 
 
 def _grows(dim: Any, padded: Any) -> bool:
-    """Whether an axis that was blocked is longer than the data."""
-    a, b = static_int(dim), static_int(padded)
-    return a is None or b is None or a != b
+    """Whether an axis that was blocked is longer than the data; one that was not has the data's own size."""
+    return not same_extent(dim, padded)
 
 
 def _source_axis(src: Layout, dst: Layout) -> int:
