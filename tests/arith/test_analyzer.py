@@ -213,6 +213,7 @@ def an_ij():
     (2 * U == 7, False), (2 * U == 6, U == 3), ((U == V) & (U != V), False), ((K * N + K) // N, K), ((I * N + K) % N, K), (K < N, True),
     (U // N * N + U % N, U), (tir.truncdiv(U, N) * N * 4 + V + tir.truncmod(U, N) * 4, U * 4 + V), (U // N // M * N * M + U // N % M * N + U % N, U),
     (U // N * M + U % N, U % N + U // N * M), (U // (N + 1) * (N + 1) + U % (N + 1), U),
+    (U % N < N, True), (tir.truncmod(U, N * M) < N * M, True), (U % V < V, U % V < V), (U % N < N - 1, U % N + 1 < N),
     (tir.Select(U < 3, True, U < 5), U < 5), (tir.FloorDiv(tir.Ramp(I * 8, tir.const(1, "int64"), 8), tir.Broadcast(tir.const(8, "int64"), 8)),
                                               tir.Broadcast(I, 8)),
     (tir.FloorMod(tir.Ramp(I * 8, tir.const(1, "int64"), 8), tir.Broadcast(tir.const(8, "int64"), 8)),

@@ -11,6 +11,7 @@ from .terms import Atom, Lin, Space
 _MAX_FACTS = 24
 _MAX_DEPTH = 48  # atoms nested deeper than this get the bounds of their kind only
 _ABSENT = object()
+REMAINDERS = ("f%", "t%")  # by divisors that are not known
 
 
 class Facts:
@@ -207,7 +208,7 @@ class Facts:
         """Whether ``lin >= 0`` can be proved."""
         if self.bound(lin)[0] >= 0:
             return True
-        if depth >= 3 or not lin.terms or not (self.conditions or self.lower or self.upper):
+        if depth >= 3 or not lin.terms or not (self.conditions or self.lower or self.upper or any(a.kind in REMAINDERS for a, _ in lin.terms)):
             return False
         return self._by_condition(lin, depth) or self._by_symbolic_bound(lin, depth)
 
@@ -225,11 +226,18 @@ class Facts:
 
     def _by_symbolic_bound(self, lin: Lin, depth: int) -> bool:
         for a, k in lin.terms:
-            for other in (self.lower if k > 0 else self.upper).get(a, ()):
+            for other in self.lower.get(a, ()) if k > 0 else self._above(a):
                 rest = self.space.add(lin, self.space.add(self.space.of_atom(a), other, -1), -k)
                 if self.nonnegative(rest, depth + 1):
                     return True
         return False
+
+    def _above(self, a: Atom) -> tuple[Lin, ...]:
+        """Symbolic upper bounds of an atom: those learnt, and the divisor of a remainder (which, where it is evaluated, is not 0)."""
+        known = self.upper.get(a, ())
+        if a.kind in REMAINDERS and self.bound(a.args[1])[0] >= 0:
+            return (*known, self.space.shift(a.args[1], -1))
+        return known
 
 
 def normal_shape(lin: Lin) -> tuple[tuple[tuple[int, int], ...], int]:

@@ -17,12 +17,11 @@ from ..ir.expr import INDEX_DTYPE
 from ..tir import build
 from ..tir.dtypes import info, int_range
 from . import interval as iv
-from .facts import Facts
+from .facts import REMAINDERS, Facts
 from .terms import Atom, Lin, Space, common_rank
 
 _MAX_DEGREE = 5
 _MAX_ROUNDS = 8
-_REMAINDERS = ("f%", "t%")  # by divisors that are not known
 
 
 class Algebra:
@@ -94,7 +93,7 @@ class Algebra:
     def _join_unknown(self, lin: Lin, terms: Mapping[Atom, int], a: Atom, k: int) -> Lin | None:
         """k*r*(x % d) + k*r*d*(x / d) → k*r*x, where the divisor d is not known and r is a product, or 1."""
         for f in _factors(a):
-            if f.kind not in _REMAINDERS:
+            if f.kind not in REMAINDERS:
                 continue
             x, d = f.args
             quotient = self.space.find((f.kind[0] + "/", f.dtype, x.uid, d.uid))
