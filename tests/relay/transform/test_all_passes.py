@@ -20,8 +20,8 @@ PASSES: dict[str, Callable[[], Pass]] = {
     name: getattr(transform, name) for name in (
         "AlterOpLayout", "CanonicalizeCast", "CanonicalizeOps", "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense",
         "DeadCodeElimination", "DefuseOps", "DynamicToStatic", "EliminateCommonSubexpr", "EtaExpand", "FoldConstant", "FoldScaleAxis",
-        "ForwardFoldScaleAxis", "BackwardFoldScaleAxis", "FuseOps", "Inline", "InlineAll", "Legalize", "RemoveUnusedFunctions", "SimplifyExpr",
-        "SimplifyInference", "ToANormalForm", "ToBasicBlockNormalForm", "ToGraphNormalForm", "WidenAccumulation")}
+        "ForwardFoldScaleAxis", "BackwardFoldScaleAxis", "FuseOps", "Inline", "InlineAll", "Legalize", "MergeCompilerRegions", "PartitionGraph",
+        "RemoveUnusedFunctions", "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToBasicBlockNormalForm", "ToGraphNormalForm", "WidenAccumulation")}
 PASSES |= {
     "ConvertLayout": lambda: transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]}),
     "CombineParallelDense, flat": lambda: transform.CombineParallelDense(2, to_batch=False),

@@ -1,4 +1,5 @@
 """Analyses of the graph language: questions about programs that change nothing."""
+from .annotated_regions import AnnotatedRegion, AnnotatedRegionSet
 from .call_graph import CallGraph
 from .counting import count_layers, get_total_mac_number, list_fake_quantized_op_freqs, list_op_freqs, search_fc_transpose
 from .extract import extract_fused_functions, extract_intermdeiate_expr, extract_intermediate_expr, get_calibration_data

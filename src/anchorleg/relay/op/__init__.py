@@ -23,7 +23,7 @@ from .algorithm import *  # noqa: F401,F403
 from . import dyn, image, memory, vision, vm  # noqa: F401
 from . import nn, qnn  # noqa: F401
 
-_LAZY = ("strategy", "op", "op_attrs")
+_LAZY = ("strategy", "op", "op_attrs", "contrib")
 
 
 def __getattr__(name: str) -> _Any:

@@ -32,12 +32,12 @@ def descends(node: Node) -> bool:
     return type(node) is Call or not isinstance(node, _LEAVES) and not is_primitive(node)
 
 
-def rewrite_exprs(root: RelayExpr, rule: Rule, keep_types: bool = True) -> RelayExpr:
+def rewrite_exprs(root: RelayExpr, rule: Rule, keep_types: bool = True, below: Callable[[Node], bool] = descends) -> RelayExpr:
     """Rebuilds ``root`` children first through ``rule(old, new)``.
 
     ``old`` is the expression as it was (with its type), ``new`` the same with rewritten parts; the rule gives the
     replacement, most often ``new``.  With ``keep_types`` a rebuilt expression keeps the type of the old one, which is
-    right as long as replacements have the type of what they replace.
+    right as long as replacements have the type of what they replace.  ``below(node)`` says whether to look under a node.
     """
     memo: dict[int, tuple[Node, Node]] = {}
     stack: list[tuple[Node, list[Node] | None]] = [(root, None)]
@@ -46,7 +46,7 @@ def rewrite_exprs(root: RelayExpr, rule: Rule, keep_types: bool = True) -> Relay
         if kids is None:
             if id(node) in memo:
                 continue
-            if not descends(node):
+            if not below(node):
                 memo[id(node)] = (node, rule(node, node) if isinstance(node, RelayExpr) else node)
                 continue
             kids = node.children()
