@@ -37,6 +37,18 @@ class ADT(Object):
         return f"ADT(tag={self.tag}, [{inner}])"
 
 
+class RefValue:
+    """A reference's cell: ``value`` is what it holds."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"ref({'ref(…)' if isinstance(self.value, RefValue) else repr(self.value)})"
+
+
 def tuple_object(fields: Iterable[object] | None = None) -> ADT:
     """A tuple value of the given fields."""
     return ADT(0, fields or ())

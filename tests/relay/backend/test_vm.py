@@ -130,6 +130,28 @@ def test_large_results_outlive_the_machine():
     assert first.numpy().sum() == -100000 and second.numpy().sum() == -200000
 
 
+def test_inputs_are_never_changed_in_place():
+    from anchorleg.relay.op import vm as machine_ops
+
+    x, i, row = relay.var("x", shape=(4, 3)), relay.var("i", shape=(), dtype="int64"), relay.var("row", shape=(3,))
+    vm = machine(relay.Function([x, i, row], machine_ops.put_row(x, i, row)))
+    given = np.zeros((4, 3), "float32")
+    result = vm.run(given, np.array(1, "int64"), np.ones(3, "float32")).numpy()
+    assert result.sum() == 3 and not given.any()
+
+
+def test_a_function_given_out_keeps_the_inputs_it_captures():
+    x, y = relay.var("x", shape=(1000,)), relay.var("y", shape=(1000,))
+    vm = machine(relay.Function([x], relay.Function([y], relay.add(x, y))))
+    made = vm.run(np.full(1000, 7, "float32"))
+    junk = [np.full(1000, k, "float32") for k in range(50)]
+    assert len(vm._border.given) == 1 and vm._border.given[0][1].sum() == 7000 and junk
+    del made
+    vm._memory.settle()
+    vm._border.let_go()
+    assert vm._border.given == []
+
+
 def test_inputs_are_checked():
     x = relay.var("x", shape=(relay.Any(), 3))
     vm = machine(relay.Function([x], relay.exp(x)))

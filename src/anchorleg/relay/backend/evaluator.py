@@ -14,6 +14,7 @@ import numpy as np
 from ...ir.expr import GlobalVar, RelayExpr
 from ...ir.module import IRModule
 from ...ir.op import Op
+from ...runtime.container import RefValue
 from ...support.errors import ArgumentError, BuildError
 from ..adt import Constructor, Match, PatternConstructor, PatternTuple, PatternVar, PatternWildcard
 from ..analysis.variables import free_vars
@@ -34,15 +35,6 @@ class ConstructorValue:
     def __repr__(self) -> str:
         name = self.constructor.name_hint if self.constructor is not None else str(self.tag)
         return f"{name}({', '.join(map(repr, self.fields))})"
-
-
-class RefValue:
-    """A reference cell."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
 
 
 class Closure:

@@ -8,7 +8,7 @@ from ...ir.expr import BaseFunc, GlobalVar, RelayExpr
 from ...ir.module import IRModule
 from ...ir.structural import structural_hash
 from ...ir.transform import get_pass
-from ...ir.type import TensorType, TupleType
+from ...ir.type import FuncType, TensorType, TupleType
 from ...runtime import ndarray
 from ...runtime.vm.executable import Executable, PackedEntry
 from ...support.cache import open_cache
@@ -161,11 +161,13 @@ def _name(func: Function) -> str:
 
 
 def type_spec(ty: Any) -> Any:
-    """A parameter's type as an executable keeps it: ``[dtype, dims]``, ``{"tuple": …}`` or None."""
+    """A parameter's type as an executable keeps it: ``[dtype, dims]``, ``{"tuple": …}``, ``{"function": …}``, or ``{}`` for a data type."""
     if isinstance(ty, TensorType):
         return [ty.dtype, [d if isinstance(d, int) else -1 for d in ty.dims]]
     if isinstance(ty, TupleType):
         return {"tuple": [type_spec(f) for f in ty.fields]}
+    if isinstance(ty, FuncType):
+        return {"function": len(ty.arg_types)}
     return {}
 
 

@@ -9,7 +9,7 @@ from ...ir.op import Op
 from ...ir.type import TensorType, TupleType
 from ...ir.visit import trampoline
 from ...runtime.vm.bytecode import Instruction, Opcode, VMFunction, make
-from ...support.errors import BuildError, UnsupportedOpError
+from ...support.errors import BuildError
 from ..adt import Constructor, Match, PatternConstructor, PatternTuple, PatternVar, PatternWildcard
 from ..expr import Call, Constant, If, Let, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
 from ..function import Function
@@ -125,8 +125,14 @@ class FunctionCompiler:
         if isinstance(expr, Call):
             return self.call(expr)
         if isinstance(expr, (RefCreate, RefRead, RefWrite)):
-            raise UnsupportedOpError("references are not supported by the virtual machine: use the interpreter (create_executor('debug'))")
+            return self.reference(expr)
         raise BuildError(f"a {type(expr).__name__} can't be compiled for the virtual machine")
+
+    def reference(self, expr: RelayExpr) -> int:
+        """A new reference, what one holds, or a change of it."""
+        sources, dst = self.registers([c for c in expr.children() if isinstance(c, RelayExpr)]), self.new()
+        self.emit({RefCreate: Opcode.AllocRef, RefRead: Opcode.ReadRef, RefWrite: Opcode.WriteRef}[type(expr)], dst, *sources)
+        return dst
 
     def registers(self, exprs: Sequence[RelayExpr]) -> list[int]:
         """Registers of several atoms."""

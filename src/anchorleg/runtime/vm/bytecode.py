@@ -35,6 +35,9 @@ class Opcode(IntEnum):
     KillRegister = 20
     PutRow = 28  # ours: a slice along the first axis replaced, in place where nobody else uses the data
     GetRow = 29  # ours: a slice along the first axis, as a view of the same memory
+    AllocRef = 30  # ours, as upstream's machine has no references: a cell that holds a value
+    ReadRef = 31
+    WriteRef = 32
 
 
 class Inner(IntEnum):
@@ -84,6 +87,9 @@ LAYOUT: dict[Opcode, tuple[tuple[str, Kind], ...]] = {
     Opcode.KillRegister: (("register", Kind.DST),),
     Opcode.GetRow: (("dst", Kind.DST), ("data", Kind.SRC), ("at", Kind.SRC), ("mode", Kind.INT)),
     Opcode.PutRow: (("dst", Kind.DST), ("data", Kind.SRC), ("at", Kind.SRC), ("row", Kind.SRC)),
+    Opcode.AllocRef: (("dst", Kind.DST), ("value", Kind.SRC)),
+    Opcode.ReadRef: (("dst", Kind.DST), ("ref", Kind.SRC)),
+    Opcode.WriteRef: (("dst", Kind.DST), ("ref", Kind.SRC), ("value", Kind.SRC)),
 }
 
 _TEXT_NAMES = {
@@ -93,7 +99,7 @@ _TEXT_NAMES = {
     Opcode.LoadConst: "load_const", Opcode.Goto: "goto", Opcode.GetTag: "get_tag", Opcode.LoadConsti: "load_consti", Opcode.Fatal: "fatal",
     Opcode.AllocStorage: "alloc_storage", Opcode.ShapeOf: "shape_of", Opcode.ReshapeTensor: "reshape_tensor",
     Opcode.DeviceCopy: "device_copy", Opcode.KillRegister: "kill_register", Opcode.PutRow: "put_row",
-    Opcode.GetRow: "get_row",
+    Opcode.GetRow: "get_row", Opcode.AllocRef: "alloc_ref", Opcode.ReadRef: "read_ref", Opcode.WriteRef: "write_ref",
 }
 
 

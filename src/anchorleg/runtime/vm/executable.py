@@ -23,7 +23,7 @@ MAGIC = b"ALVMEXE\n"
 VERSION = 1
 _HEAD = struct.Struct("<8sI32sQ")
 
-TypeSpec = Any  # [dtype, [dims, -1 where not known]], {"tuple": [specs]} or None
+TypeSpec = Any  # [dtype, [dims, -1 where not known]], {"tuple": [specs]}, {"function": number of parameters}, {} for a data type, or None
 
 
 class PackedEntry(NamedTuple):

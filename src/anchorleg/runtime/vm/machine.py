@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -56,22 +56,35 @@ class _Memory:
             self.words[where // 8] = value
         self.epoch = -1
         self.workspace: Any = None
+        self.held: Counter[int] = Counter()  # objects that Python refers to
 
     def hold(self, address: int) -> Held:
         """Takes an object's reference over for Python."""
+        self.held[address] += 1
         return Held(self, address)
+
+    def take_back(self) -> None:
+        """Releases what Python let go of."""
+        while self.returned:
+            address = self.returned.popleft()
+            self.held[address] -= 1
+            if not self.held[address]:
+                del self.held[address]
+            self.core.release(self.address, address)
 
     def settle(self) -> None:
         """Before a run: takes back what Python let go of, and sees to the scratch memory."""
-        while self.returned:
-            self.core.release(self.address, self.returned.popleft())
+        self.take_back()
         if self.epoch != _native._thread_epoch:
             self.epoch = _native._thread_epoch
             self.workspace = aligned_bytes(self.image.workspace_bytes(_native.get_num_threads()))
             self.words[self.core.M_WORKSPACE // 8] = self.workspace.ctypes.data
 
     def tidy(self) -> None:
-        """After a run: gives memory back to the system when much lies idle."""
+        """After a run: frees cells that only refer to each other; gives memory back to the system when much lies idle."""
+        if self.words[self.core.M_CELLS // 8]:
+            roots = np.array([*self.held, 0], np.int64)
+            self.core.collect_cycles(self.address, roots.ctypes.data, len(roots) - 1)
         if self.words[self.core.M_IDLE // 8] > _IDLE_BYTES:
             self.core.trim(self.address, _IDLE_BYTES)
 
@@ -80,8 +93,7 @@ class _Memory:
         if c is None:
             return
         try:
-            while self.returned:
-                c.release(self.address, self.returned.popleft())
+            self.take_back()
             c.trim(self.address, 0)
             _free_lists(self)
         except Exception:  # the interpreter is going down
@@ -133,9 +145,8 @@ class VirtualMachine:
         self._memory = _Memory(image_of(exe), _is_naive(memory_cfg))
         self._inputs: dict[str, list[Any]] = {}
         self._outputs: list[NDArray] | None = None
-        self._given: list[NDArray] = []
         self._targets: dict[str, list[NDArray]] = {}
-        self._border = Border(self._memory.core, self._memory.address, self._given, self._memory)
+        self._border = Border(self._memory.core, self._memory.address, self._memory)
         self._busy = False
         self._params: dict[str, tuple[int, list[str], list[Any]]] = {}
         self._plans: dict[str, list[ParamPlan | None]] = {}
@@ -246,8 +257,8 @@ class VirtualMachine:
             self._loop()
             return border.value_of(int(memory.words[memory.core.M_RESULT // 8]))
         finally:
-            self._given.clear()
             memory.tidy()
+            border.let_go()
             self._busy = False
 
     def _enter(self, func_name: str, values: Sequence[Any]) -> None:

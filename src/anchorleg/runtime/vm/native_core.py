@@ -12,7 +12,7 @@ from .bytecode import Inner, Opcode
 from .native import source
 
 _ARITY = {"run": 1, "start": 4, "unwind": 1, "release": 2, "trim": 2, "new_tensor": 6, "foreign": 6, "new_adt": 4, "is_last": 1, "set_register": 3,
-          "keep": 1}
+          "keep": 1, "collect_cycles": 3, "let_go": 3}
 
 
 class Core:

@@ -309,6 +309,20 @@ class Translator:
         self.emit(n.op, n.dst, *words, n.at, n.row)
         return moved
 
+    def alloc_ref(self, i: int, n: Instruction) -> set[int]:
+        words, moved = self.operands(i, [n.value])
+        self.emit(n.op, n.dst, *words)
+        return moved
+
+    def read_ref(self, i: int, n: Instruction) -> set[int]:
+        self.emit(n.op, n.dst, n.ref)
+        return set()
+
+    def write_ref(self, i: int, n: Instruction) -> set[int]:
+        words, moved = self.operands(i, [n.value], [n.ref])
+        self.emit(n.op, n.dst, n.ref, *words)
+        return moved
+
 
 def _registers(bits: int) -> list[int]:
     found = []
@@ -335,7 +349,8 @@ _EMIT = {
     Opcode.LoadConsti: Translator.load_consti, Opcode.Fatal: Translator.fatal, Opcode.AllocStorage: Translator.alloc_storage,
     Opcode.ShapeOf: Translator.shape_of, Opcode.ReshapeTensor: Translator.reshape, Opcode.DeviceCopy: Translator.device_copy,
     Opcode.KillRegister: Translator.kill_register, Opcode.PutRow: Translator.put_row,
-    Opcode.GetRow: Translator.get_row,
+    Opcode.GetRow: Translator.get_row, Opcode.AllocRef: Translator.alloc_ref, Opcode.ReadRef: Translator.read_ref,
+    Opcode.WriteRef: Translator.write_ref,
 }
 
 __all__ = ["Translator", "dtype_words"]

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from ...support.errors import ArgumentError, TypeMismatchError
-from ..container import ADT, tuple_object
+from ..container import ADT, RefValue, tuple_object
 from ..dtype import DataType, dtype_name
 from ..ndarray import NDArray, aligned, array
 from .executable import TypeSpec
 from .translate import dtype_words
 
-_TENSOR, _ADT, _CLOSURE = 1, 2, 3
+_TENSOR, _ADT, _CLOSURE, _CELL = 1, 2, 3, 4
 _SMALL = 1 << 16  # results up to this size are copied out, larger ones handed out
 
 _types: dict[int, DataType] = {}
@@ -72,6 +72,9 @@ def _converted(value: Any, spec: TypeSpec, name: str) -> NDArray:
         from ..ndarray import from_dlpack
 
         return from_dlpack(value)
+    if isinstance(value, RefValue):
+        raise TypeMismatchError(f"argument {name!r}: a reference of the caller's can't be shared with the machine; "
+                                "give its value, and make the reference in the program")
     raise TypeMismatchError(f"argument {name!r}: expected a tensor, a number, a tuple or an ADT, got {type(value).__name__}")
 
 
@@ -110,10 +113,14 @@ class ParamPlan:
 
 
 class Border:
-    """Conversion of values for one machine."""
+    """Conversion of values for one machine.
 
-    def __init__(self, core: Any, address: int, keep: list[Any], give_back: Any) -> None:
-        self.core, self.address, self.keep, self.give_back = core, address, keep, give_back
+    ``given`` are the arrays whose memory the machine reads, with the tensor objects over them.
+    """
+
+    def __init__(self, core: Any, address: int, give_back: Any) -> None:
+        self.core, self.address, self.give_back = core, address, give_back
+        self.given: list[tuple[int, Any]] = []
         self._shape = (ctypes.c_int64 * 64)()
         self._shape_at = ctypes.addressof(self._shape)
         self._foreign = core.foreign
@@ -125,21 +132,30 @@ class Border:
         array_ = value._np if type(value) is NDArray else value
         if type(array_) is not np.ndarray or not plan.fits(array_):
             return 0
-        self.keep.append(array_)
         rank = array_.ndim
         self._shape[:rank] = array_.shape
-        return self._foreign(self.address, array_.__array_interface__["data"][0], rank, plan.code, plan.item, self._shape_at)
+        made = self._foreign(self.address, array_.__array_interface__["data"][0], rank, plan.code, plan.item, self._shape_at)
+        self.given.append((made, array_))
+        return made
 
     def object_of(self, value: Any, spec: TypeSpec, name: str) -> int:
         """The object for an argument, with a reference for the caller; nested values on a stack of their own."""
-        if isinstance(value, ClosureValue):
-            return self.core.keep(value.held.address)
         root = fields_of(value)
         if isinstance(spec, list) and root is not None and len(root[1]) == 1 and fields_of(root[1][0]) is None:
             value, root = root[1][0], None  # one tensor in brackets
-        if root is None:
+        return self._simple(value, spec, name) if root is None else self._structure(root, spec, name)
+
+    def _simple(self, value: Any, spec: TypeSpec, name: str) -> int:
+        """A value without parts: a tensor or a function."""
+        if not isinstance(value, ClosureValue):
+            if isinstance(spec, dict) and "function" in spec:
+                raise TypeMismatchError(f"argument {name!r}: expected a function that this machine gave, got {type(value).__name__}")
             return self.tensor(tensor_of(value, spec, name))
-        return self._structure(root, spec, name)
+        if spec is not None and (not isinstance(spec, dict) or "tuple" in spec):
+            raise TypeMismatchError(f"argument {name!r}: expected {'a tuple' if isinstance(spec, dict) else f'a tensor of {spec[0]}'}, got a function")
+        if value.held.owner is not self.give_back:
+            raise ArgumentError(f"argument {name!r}: the function was made by another machine, and can only be used there")
+        return self.core.keep(value.held.address)
 
     def _structure(self, root: tuple[int, list[Any]], spec: TypeSpec, name: str) -> int:
         stack: list[tuple[int, list[Any], list[TypeSpec], list[int]]] = [(*root, _field_specs(spec, len(root[1]), name), [])]
@@ -156,41 +172,54 @@ class Border:
             value, inner = fields[len(made)], specs[len(made)]
             parts = fields_of(value)
             if parts is None:
-                made.append(self.tensor(tensor_of(value, inner, name)))
+                made.append(self._simple(value, inner, name))
             else:
                 stack.append((*parts, _field_specs(inner, len(parts[1]), name), []))
         return done
 
     def tensor(self, tensor: NDArray) -> int:
-        """A tensor object over a tensor's memory, which lives until the machine lets go of its inputs."""
-        self.keep.append(tensor)
+        """A tensor object over a tensor's memory, which lives as long as the object."""
         shape = tensor.shape
         code, item = dtype_words(tensor.dtype)
         words = (ctypes.c_int64 * max(1, len(shape)))(*shape)
-        return self.core.foreign(self.address, tensor.data_ptr, len(shape), code, item, ctypes.addressof(words))
+        made = self.core.foreign(self.address, tensor.data_ptr, len(shape), code, item, ctypes.addressof(words))
+        self.given.append((made, tensor))
+        return made
+
+    def let_go(self) -> None:
+        """After a run: forgets the arrays that no value of the machine refers to any more."""
+        if not self.given:
+            return
+        words = (ctypes.c_int64 * len(self.given))(*(made for made, _ in self.given))
+        if self.core.let_go(self.address, ctypes.addressof(words), len(words)):
+            self.given = [g for g, word in zip(self.given, words) if word]
+        else:
+            self.given.clear()
 
     # -- out
 
     def value_of(self, address: int) -> Any:
         """The Python value of an object, whose reference is taken over; nested values on a stack of their own."""
-        kind = _word(address, 1) & 255 if not address & 1 else -1
-        if kind == _TENSOR:
-            return self._tensor_value(address)
-        if kind != _ADT:
+        if _kind(address) not in (_ADT, _CELL):
             return self._leaf(address)
         stack: list[tuple[int, list[Any]]] = [(address, [])]
+        cells = {address: RefValue(None)} if _kind(address) == _CELL else {}
         result: Any = None
         while stack:
             node, made = stack[-1]
             if len(made) == _word(node, 3):
                 stack.pop()
-                result = _adt(_word(node, 2), made)
+                result = _finished(node, made, cells)
                 if stack:
                     stack[-1][1].append(result)
                 continue
             field = _word(node, 4 + len(made))
-            if not field & 1 and _word(field, 1) & 255 == _ADT:
+            if field in cells:
+                made.append(cells[field])
+            elif _kind(field) in (_ADT, _CELL):
                 stack.append((field, []))
+                if _kind(field) == _CELL:
+                    cells[field] = RefValue(None)
             else:
                 made.append(self._leaf(self.core.keep(field)))
         self.core.release(self.address, address)
@@ -199,7 +228,7 @@ class Border:
     def _leaf(self, address: int) -> Any:
         if address & 1:
             return array(np.asarray(address >> 1, np.int64))
-        kind = _word(address, 1) & 255
+        kind = _kind(address)
         if kind == _TENSOR:
             return self._tensor_value(address)
         if kind == _CLOSURE:
@@ -235,6 +264,19 @@ class Border:
             address = owner
 
 
+def _kind(address: int) -> int:
+    """An object's kind; -1 for a number."""
+    return _word(address, 1) & 255 if not address & 1 else -1
+
+
+def _finished(address: int, made: list[Any], cells: dict[int, RefValue]) -> Any:
+    """The value of an object whose parts have theirs."""
+    if _kind(address) != _CELL:
+        return _adt(_word(address, 2), made)
+    cells[address].value = made[0]
+    return cells[address]
+
+
 class _Owned:
     """A buffer that keeps the object it belongs to alive."""
 
@@ -244,8 +286,8 @@ class _Owned:
 
 
 def _field_specs(spec: TypeSpec, count: int, name: str) -> list[TypeSpec]:
-    if isinstance(spec, list):
-        raise TypeMismatchError(f"argument {name!r}: expected a tensor of {spec[0]}, got a tuple")
+    if isinstance(spec, list) or isinstance(spec, dict) and "function" in spec:
+        raise TypeMismatchError(f"argument {name!r}: expected {f'a tensor of {spec[0]}' if isinstance(spec, list) else 'a function'}, got a tuple")
     if isinstance(spec, dict) and "tuple" in spec:
         if len(spec["tuple"]) != count:
             raise ArgumentError(f"argument {name!r}: expected a tuple of {len(spec['tuple'])} fields, got {count}")

@@ -83,6 +83,26 @@ def get_tag(m, r, pc):
     return give(m, r, pc, ld(value(r, pc, 2) + A_TAG) * 2 + 1, 3)
 
 
+@inline
+def alloc_ref(m, r, pc):
+    """dst, operand"""
+    return give_new(m, r, pc, new_cell(m, take(r, word(pc, 2))), 3, E_MEMORY, 48, 0)
+
+
+@inline
+def read_ref(m, r, pc):
+    return give(m, r, pc, keep(ld(value(r, pc, 2) + C_VALUE)), 3)
+
+
+@inline
+def write_ref(m, r, pc):
+    """dst, cell, operand; the result is the empty tuple"""
+    unit = new_fields(m, ADT, 0, 0)
+    if unit:
+        set_register(m, value(r, pc, 2) + C_VALUE, take(r, word(pc, 3)))
+    return give_new(m, r, pc, unit, 4, E_MEMORY, 32, 0)
+
+
 # -- jumps and calls
 
 
@@ -325,7 +345,7 @@ INSTRUCTIONS = {
     ALLOC_TENSOR_REG: alloc_tensor_reg, ALLOC_ADT: alloc_adt, ALLOC_CLOSURE: alloc_closure, GET_FIELD: get_field, IF: if_, LOAD_CONST: load_const,
     GOTO: goto, GET_TAG: get_tag, LOAD_CONSTI: load_consti, ALLOC_STORAGE: alloc_storage, SHAPE_OF: shape_of, RESHAPE_TENSOR: reshape_tensor,
     KILL_REGISTER: kill_register, ALLOC_OWN: alloc_own, ALLOC_OWN_REG: alloc_own_reg, IF_IMMEDIATE: if_immediate, TAIL_CALL: tail_call,
-    PUT_ROW: put_row, GET_ROW: get_row, None: fatal,
+    PUT_ROW: put_row, GET_ROW: get_row, ALLOC_REF: alloc_ref, READ_REF: read_ref, WRITE_REF: write_ref, None: fatal,
 }
 
 

@@ -34,6 +34,7 @@ M_SLABS = 160       # all slabs, linked through their first word
 M_HELD = 168        # bytes taken from the system
 M_IDLE = 176        # bytes in the lists
 M_STATUS = 184      # why the loop stopped (S_…)
+M_CELLS = 192       # all cells of references, a list
 
 S_DONE = 0          # the base frame has returned
 S_PYTHON = 1        # an instruction needs Python
@@ -53,6 +54,8 @@ STORAGE = 0         # kinds of objects
 TENSOR = 1
 ADT = 2
 CLOSURE = 3
+CELL = 4            # what a reference refers to
+MARK = 65536        # in the word of an object's kind: seen on the walk that is under way
 
 O_COUNT = 0         # every object
 O_HEAD = 8
@@ -69,6 +72,10 @@ T_DIMS = 56
 A_TAG = 16          # a tuple or a value of a data type; a closure has the number of its function there
 A_COUNT = 24        # number of fields, or of captured values
 A_FIELDS = 32
+
+C_PREVIOUS = 16     # a cell, otherwise as an object of one field
+C_VALUE = 32
+C_NEXT = 40
 
 F_CALLER = 0        # a frame: the caller's frame
 F_BACK = 8          # where to go on there

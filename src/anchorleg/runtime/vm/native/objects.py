@@ -79,9 +79,41 @@ def release(m, o):
         o = pending
         pending = dropped_parts(o, ld(o))
         head = ld(o + O_HEAD)
+        if (head & 255) == CELL:
+            unlink(m, o)
         if head >> 32:
             give_block(m, ld(o + O_DATA), (head >> 32) - 1)
         give_block(m, o, (head >> 8) & 255)
+    return 0
+
+
+def new_cell(m, value):
+    """A cell that holds a value, whose reference is handed over; 0, and the value is gone, when there is no memory."""
+    p = new_object(m, CELL, 6)
+    if p == 0:
+        release(m, value)
+        return 0
+    st(p + A_COUNT, 1)
+    st(p + C_VALUE, value)
+    first = ld(m + M_CELLS)
+    st(p + C_PREVIOUS, 0)
+    st(p + C_NEXT, first)
+    if first:
+        st(first + C_PREVIOUS, p)
+    st(m + M_CELLS, p)
+    return p
+
+
+def unlink(m, cell):
+    """Takes a cell out of the list of all."""
+    previous = ld(cell + C_PREVIOUS)
+    following = ld(cell + C_NEXT)
+    if previous:
+        st(previous + C_NEXT, following)
+    else:
+        st(m + M_CELLS, following)
+    if following:
+        st(following + C_PREVIOUS, previous)
     return 0
 
 

@@ -61,8 +61,26 @@ def view_of(m, owner, data, rank, dtype, item, shape):
 
 
 def foreign(m, data, rank, dtype, item, shape):
-    """A tensor over memory of somebody else."""
-    return view_of(m, 0, data, rank, dtype, item, shape)
+    """A tensor over memory of somebody else, with a reference for them too: so it is never changed in place."""
+    p = view_of(m, 0, data, rank, dtype, item, shape)
+    if p:
+        st(p + O_COUNT, 2)
+    return p
+
+
+def let_go(m, tensors, n):
+    """Gives up the owner's reference to foreign tensors that nobody else refers to any more; how many there still are."""
+    left = 0
+    for i in range(n):
+        o = ld(tensors + 8 * i)
+        if o == 0:
+            continue
+        if ld(o) == 1:
+            release(m, o)
+            st(tensors + 8 * i, 0)
+        else:
+            left += 1
+    return left
 
 
 @inline
