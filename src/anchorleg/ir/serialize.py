@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import importlib
 import json
 import math
 from enum import Enum
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterable, NamedTuple
 
 from ..support.errors import AnchorlegError, ParseError
 from .attrs import Attrs, DictAttrs
@@ -31,8 +32,8 @@ def type_key(value: Any) -> str:
     """The registered name of a node's class, e.g. ``relay.Constant`` or ``tir.Var``."""
     if isinstance(value, Attrs):
         return value.NAME
-    if isinstance(value, VirtualDevice):
-        return "VirtualDevice"
+    if type(value).__name__ in _FORM_HOMES:
+        return type(value).__name__
     if isinstance(value, (list, tuple)):
         return "Array"
     if isinstance(value, dict):
@@ -41,6 +42,26 @@ def type_key(value: Any) -> str:
     room = type(value).__module__.split(".")
     prefix = room[1] if len(room) > 2 and room[1] in _ROOM_OF_KEY else ""
     return _PREFIXED_TYPES.get(name) or (f"{prefix}.{name}" if prefix else name)
+
+
+class RowForm(NamedTuple):
+    """How objects of a class with rows of its own kind are written and read.
+
+    ``write(object)`` gives the attributes: text as it is, rows as `PlainRow`, `RowForm` objects, lists or dicts.  ``read`` makes the
+    object from them, where attributes named in ``rows`` have been replaced by what their row holds.
+    """
+
+    rows: tuple[str, ...]
+    write: Callable[[Any], dict[str, Any]]
+    read: Callable[[dict[str, Any]], Any]
+
+
+_FORM_HOMES = {"VirtualDevice": "target.json_rows", "Target": "target.json_rows", "TargetKind": "target.json_rows"}
+
+
+def _row_form(key: str) -> RowForm:
+    """The form of a class's rows; the table of them is with the class."""
+    return importlib.import_module(f"..{_FORM_HOMES[key]}", __package__).FORMS[key]  # type: ignore[no-any-return]
 
 
 # -------------------------------------------------------------------------------------------------------------- writing
@@ -84,7 +105,7 @@ class _Writer:
 
     def boxed(self, value: Any) -> Any:
         """The value itself if it has a row of its own; plain data in a box otherwise (kept alive, so that its id stays its own)."""
-        if value is None or isinstance(value, _ROWS):
+        if value is None or isinstance(value, _ROWS) or type(value).__name__ in _FORM_HOMES:
             return value
         box = _Boxed(value)
         self.keep.append(box)
@@ -92,6 +113,8 @@ class _Writer:
 
     def row(self, value: Any) -> dict[str, Any]:
         """One object as a table row."""
+        if isinstance(value, PlainRow):
+            return value.row
         key = type_key(value)
         if isinstance(value, (list, tuple)):
             return {"type_key": key, "data": [self.ref(self.boxed(v)) for v in value]}
@@ -101,8 +124,9 @@ class _Writer:
             return {"type_key": key, "attrs": {"source_name": str(self.ref(value.source_name)), **{n: str(getattr(value, n)) for n in _PLACE}}}
         if isinstance(value, SourceName):
             return {"type_key": key, "repr_str": value.name}
-        if isinstance(value, _EmptyString):
-            return {"type_key": "runtime.String"}
+        if key in _FORM_HOMES:
+            form = _row_form(key)
+            return {"type_key": key, "attrs": {k: str(self.ref(self.boxed(v))) if k in form.rows else v for k, v in form.write(value).items()}}
         if isinstance(value, _Boxed):
             return {"type_key": "value", "value": self.plain(value.value)}
         if isinstance(value, Op):
@@ -121,18 +145,20 @@ class _Writer:
         out: dict[str, Any] = {}
         for name, kind in _stored_fields(type(node)).items():
             value = getattr(node, name)
-            if kind in _ONE or kind is ATTRS:
+            if name == _DEVICE:
+                out.update({} if value is None else {name: str(self.ref(value))})
+            elif kind in _ONE or kind is ATTRS:
                 out[name] = str(self.ref(value))
             elif kind in _MANY:
                 out[name] = [v if isinstance(v, int) or v is None else {"node": self.ref(v)} for v in value]
             elif kind is ARRAY:
                 out[name] = str(self.array(value))
             else:
-                out[name] = str(self.ref(value)) if isinstance(value, _EmptyString) else self.plain(value)
+                out[name] = self.plain(value)
         if node.span is not None or type(node).__name__ == "Constant":
             out["span"] = str(self.ref(node.span))
         if type(node).__name__ == "Constant":
-            out.update({"_checked_type_": "0", "virtual_device_": str(self.ref(_FREE_DEVICE))})
+            out = {"_checked_type_": "0", _DEVICE: str(self.ref(_ANY_DEVICE)), **out}
         return out
 
     def array(self, value: Any) -> int:
@@ -176,23 +202,29 @@ class _Boxed:
         self.value = value
 
 
-class _EmptyString:
-    """Upstream's empty string object."""
+class PlainRow:
+    """Text or a number that has a row of its own, in upstream's form."""
+
+    def __init__(self, value: str | int | bool) -> None:
+        if isinstance(value, str):
+            self.row: dict[str, Any] = {"type_key": "runtime.String", **({"repr_str": value} if value else {})}
+        else:
+            dtype = "bool" if isinstance(value, bool) else "int32"
+            self.row = {"type_key": "IntImm", "attrs": {"dtype": dtype, "span": "0", "value": str(int(value))}}
 
 
 class VirtualDevice(Node):
-    """Where a value lives, before devices are planned: anywhere (upstream's files name it for every constant)."""
+    """Anywhere: where a constant is before devices are planned (upstream's files name it for every constant)."""
 
     __slots__ = ("device_type_int", "virtual_device_id", "target", "memory_scope")
-    FIELDS = {name: Kind.DATA for name in __slots__}
 
     def __init__(self) -> None:
-        self.device_type_int, self.virtual_device_id, self.target, self.span = "-1", "-1", "0", None
-        self.memory_scope = _EmptyString()
+        self.device_type_int, self.virtual_device_id, self.target, self.memory_scope, self.span = -1, -1, None, "", None
 
 
-_FREE_DEVICE = VirtualDevice()
-_ROWS = (Node, Attrs, list, tuple, dict, Span, SourceName)
+_ANY_DEVICE = VirtualDevice()
+_DEVICE = "virtual_device_"
+_ROWS = (Node, Attrs, list, tuple, dict, Span, SourceName, PlainRow)
 
 
 def _stored_fields(cls: type[Node]) -> dict[str, Kind]:
@@ -270,6 +302,8 @@ class _Reader:
         attrs = row.get("attrs") or {}
         if key == "Span":
             return [self._number(attrs["source_name"])]
+        if key in _FORM_HOMES:
+            return [self._number(attrs[name]) for name in _row_form(key).rows]
         if key in _HOLDS_ROW and _HOLDS_ROW[key] in attrs:
             return [self._number(attrs[_HOLDS_ROW[key]])]
         cls = None if key in Attrs.REGISTRY else _class_of(key)
@@ -279,7 +313,7 @@ class _Reader:
         for name, kind in _stored_fields(cls).items():
             stored = _stored_name(key, name, attrs)
             value = attrs.get(stored)
-            if (kind in _ONE or kind is ATTRS or kind in _MANY or stored != name) and isinstance(value, str):
+            if (kind in _ONE or kind is ATTRS or kind in _MANY or stored != name or name == _DEVICE) and isinstance(value, str):
                 found.append(self._number(value))
             elif kind is not ARRAY:
                 found.extend(self._inside(value))
@@ -306,6 +340,9 @@ class _Reader:
             return DictAttrs(self.built[self._number(row["attrs"]["__dict__"])])
         if key in Attrs.REGISTRY:
             return _attrs(key, {k: self.plain(v) for k, v in (row.get("attrs") or {}).items()})
+        if key in _FORM_HOMES:
+            form = _row_form(key)
+            return form.read({k: self.built[self._number(v)] if k in form.rows else v for k, v in row["attrs"].items()})
         cls = _class_of(key)
         if cls is None:
             raise ParseError(f"damaged program text: no class is named {key!r}")
@@ -315,6 +352,9 @@ class _Reader:
         values: dict[str, Any] = {}
         for name, kind in _stored_fields(cls).items():
             stored = _stored_name(key, name, attrs)
+            if name == _DEVICE:
+                values[name] = _fixed_device(self.built[self._number(attrs.get(name, 0))])
+                continue
             if stored not in attrs:
                 raise ParseError(f"damaged program text: {key} has no {name!r}")
             values[name] = self._field(key, name, kind, attrs[stored]) if kind in _MANY or stored == name else str(
@@ -401,9 +441,6 @@ class _Reader:
         pairs = {name: [(self.built[self._number(k)], self.built[self._number(v)]) for k, v in row[name]] for name in ("types", "functions")}
         return IRModule(dict(pairs["functions"]), dict(pairs["types"]), self.built[self._number(row["module_attrs"])])
 
-    def _read_VirtualDevice(self, row: dict[str, Any]) -> VirtualDevice:
-        return _FREE_DEVICE
-
 
 _PLACE = ("line", "end_line", "column", "end_column")
 _HOLDS_ROW = {"relay.Id": "name_hint", "DictAttrs": "__dict__"}  # upstream's rows whose one entry is a row number
@@ -442,6 +479,11 @@ def _collect_classes() -> None:
 
 def _attrs(key: str, values: dict[str, Any]) -> Attrs:
     return DictAttrs(values) if key == "DictAttrs" else Attrs.REGISTRY[key](**values)
+
+
+def _fixed_device(device: Any) -> Any:
+    """A device, or None for one that leaves everything open."""
+    return None if device is None or device.is_fully_unconstrained else device
 
 
 def _member(key: str, name: str, value: Any) -> Any:

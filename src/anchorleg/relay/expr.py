@@ -81,13 +81,13 @@ def _binary(name: str, lhs: Any, rhs: Any) -> Call:
 class Constant(ExprWithOp):
     """A tensor constant; ``data`` is a runtime NDArray."""
 
-    __slots__ = ("data",)
-    FIELDS = {"data": ARRAY}
-    SHARED = False
+    __slots__ = ("data", "virtual_device_")
+    FIELDS = {"data": ARRAY, "virtual_device_": DATA}
+    SHARED, LABELS = False, ("virtual_device_",)
     __hash__ = RelayExpr.__hash__
 
     def __init__(self, data: Any, span: Any = None) -> None:
-        self.data, self.span = data, span
+        self.data, self.span, self.virtual_device_ = data, span, None
         self._checked_type = TensorType(data.shape, str(data.dtype))
 
     def _reset_caches(self, copy: Node) -> None:
@@ -117,15 +117,25 @@ class Tuple(ExprWithOp):
 
 
 class Var(ExprWithOp):
-    """A local variable; each object is a variable of its own, whatever its name."""
+    """A local variable; each object is a variable of its own, whatever its name.
 
-    __slots__ = ("name_hint", "type_annotation")
-    FIELDS = {"name_hint": DATA, "type_annotation": CHILD}
-    BINDABLE, LABELS = True, ("name_hint",)
+    ``virtual_device_`` is where its value is stored (a VirtualDevice), None where that is open.
+    """
+
+    __slots__ = ("name_hint", "type_annotation", "virtual_device_")
+    FIELDS = {"name_hint": DATA, "type_annotation": CHILD, "virtual_device_": DATA}
+    BINDABLE, LABELS = True, ("name_hint", "virtual_device_")
     __hash__ = RelayExpr.__hash__
 
     def __init__(self, name_hint: str, type_annotation: Type | None = None, span: Any = None) -> None:
         self.name_hint, self.type_annotation, self.span, self._checked_type = str(name_hint), type_annotation, span, None
+        self.virtual_device_ = None
+
+    def structural_parts(self) -> list[tuple[str, Any, Any]]:
+        parts: list[tuple[str, Any, Any]] = [("type_annotation", CHILD, self.type_annotation)]
+        if self.virtual_device_ is not None:
+            parts.append(("virtual_device_", DATA, str(self.virtual_device_)))
+        return parts
 
     @property
     def name(self) -> str:

@@ -36,7 +36,9 @@ class AttributeText:
             return "{" + ", ".join(self.entries(value)) + "}"
         if isinstance(value, dict):
             return "{" + ", ".join(f"{self.value(k)}={self.value(v)}" for k, v in value.items()) + "}"
-        return f"'{value.name_hint}'" if isinstance(value, GlobalVar) else self.meta(value)
+        if isinstance(value, GlobalVar):
+            return f"'{value.name_hint}'"
+        return repr(value) if type(value).__name__ == "VirtualDevice" else self.meta(value)
 
     def entries(self, attrs: Attrs) -> list[str]:
         """``key=value`` of every entry that is not at its default, in declaration order."""

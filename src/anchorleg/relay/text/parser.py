@@ -183,7 +183,10 @@ class Parser:
         body = yield self._block()
         self.type_vars.pop()
         self.vars.pop()
-        return Function(params, body, result, generics, DictAttrs(attrs), self.at.span_from(start))
+        device = attrs.pop(_DEVICE, None)
+        func = Function(params, body, result, generics, DictAttrs(attrs), self.at.span_from(start))
+        func.virtual_device_ = self._device(device, start)
+        return func
 
     def _parameters(self) -> Steps:
         self.at.expect("(")
@@ -204,9 +207,36 @@ class Parser:
     def _bound_var(self) -> Steps:
         """``%name`` with an optional type, bound in the current scope."""
         start = self.at.index
+        name, var = yield self._new_var(start)
+        return self.vars.bind(name, var)
+
+    def _new_var(self, start: int) -> Steps:
+        """The name here, and a variable of that name with what stands behind it: a device, a type."""
         name = _bare(self.at.expect("local"))
+        device = (yield self._var_device()) if self.at.kind() == "{" else None
         annotation = yield self.types.annotation()
-        return self.vars.bind(name, Var(name, annotation, self.at.span_from(start)))
+        var = Var(name, annotation, self.at.span_from(start))
+        var.virtual_device_ = device
+        return name, var
+
+    def _var_device(self) -> Steps:
+        """``{virtual_device=…}`` behind a variable's name."""
+        start = self.at.index
+        self.at.expect("{")
+        found: dict[str, Any] = {}
+        yield self._attribute(found)
+        self.at.expect("}")
+        if list(found) != [_DEVICE]:
+            self.at.fail_at(start + 1, f"expected {_DEVICE}=…, found {next(iter(found))}")
+        return self._device(found[_DEVICE], start)
+
+    def _device(self, found: Any, start: int) -> Any:
+        """A virtual device from the metadata, None for one that leaves everything open."""
+        from ...target.virtual_device import VirtualDevice
+
+        if found is not None and not isinstance(found, VirtualDevice):
+            self.at.fail_at(start, f"{_DEVICE} is expected to be a VirtualDevice of the metadata section, got {found!r}")
+        return None if found is None or found.is_fully_unconstrained else found
 
     def _block(self) -> Steps:
         """``{ expr }`` in a scope of its own."""
@@ -255,8 +285,7 @@ class Parser:
         start = self.at.index
         self.at.expect("let")
         self.vars.push()
-        name = _bare(self.at.expect("local"))
-        var = Var(name, (yield self.types.annotation()), self.at.span_from(start + 1))
+        name, var = yield self._new_var(start + 1)
         self.at.expect("=", "':'")
         recursive = self.at.kind() == "fn" or self.vars.find(name) is None  # a function sees itself, other values what was before
         if recursive:
@@ -574,6 +603,7 @@ class Parser:
         return found[0] if closing == ")" and len(found) == 1 and not comma else tuple(found)
 
 
+_DEVICE = "virtual_device"
 _WORDS = {"True": True, "False": False, "None": None, "nullptr": None}
 
 

@@ -393,6 +393,8 @@ class Printer:
     def _function(self, prefix: str, fn: Function) -> Steps:
         params: list[Doc] = [self._new_var(p) for p in fn.params]
         params.extend(f"{key}={self.attributes.value(value)}" for key, value in dict(fn.attrs or {}).items())
+        if fn.virtual_device_ is not None:
+            params.append(f"virtual_device={self.attributes.value(fn.virtual_device_)}")
         generics = f"[{', '.join(v.name_hint for v in fn.type_params)}]" if fn.type_params else ""
         result = f"-> {self.types.text(fn.ret_type)} " if fn.ret_type is not None else ""
         body = yield self._body(fn.body)
@@ -408,6 +410,8 @@ class Printer:
         name = self._unique(hint if hint[:1].isascii() and hint[:1].isalpha() else "v" + hint)
         text = self.texts[id(var)] = f"%{_name(name)}"
         annotation = f": {self.types.text(var.type_annotation)}" if var.type_annotation is not None else ""
+        if var.virtual_device_ is not None:
+            annotation = f" {{virtual_device={self.attributes.value(var.virtual_device_)}}}{annotation}"
         return text + annotation + self._note(var)
 
     def _unique(self, name: str) -> str:
