@@ -45,7 +45,7 @@ def test_emulated_boards_agree_with_the_host(name, board, tmp_path):
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_sources_are_clean_under_sanitizers(name, tmp_path):
-    project = make_project(name, tmp_path, "host")
+    make_project(name, tmp_path, "host")
     done = subprocess.run(["make", "-s", "model.elf", "EXTRA=-fsanitize=address,undefined -fno-sanitize-recover=all -g"], cwd=tmp_path,
                           capture_output=True, text=True)
     if done.returncode != 0 and "sanitize" in done.stderr:

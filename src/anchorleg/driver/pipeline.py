@@ -11,6 +11,15 @@ Simplify, RemoveNoOp      clean up what the others left
 BF16/FP8ComputeLegalize   arithmetic on narrow floats in float32, after all that could have folded it
 LowerIntrin               last: intrinsics in terms of what every code generator knows
 ========================  ==============================================================================================
+
+For C source, which small processors run, two phases differ:
+
+========================  ==============================================================================================
+UnfuseLoops               before loops are looked at one by one: without divisions their conditions are plain
+HintMoves, LoopPartition  only loops that move data are partitioned: elsewhere small code counts for more than a condition less
+HoistMoves                once the parts of such loops are simplified: what is left of their conditions is asked once per loop
+MergeLoops                when indices are final: loops that run over memory together need one counter
+========================  ==============================================================================================
 """
 from __future__ import annotations
 
@@ -31,20 +40,23 @@ _PHASES: tuple[tuple[str, ...], ...] = (
     ("Simplify", "RemoveNoOp"),
     ("BF16ComputeLegalize", "FP8ComputeLegalize", "LowerIntrin"),
 )
-_NOT_SIMPLE = ("LoopPartition", "LowerIntrin")
+_C_PHASES = (
+    _PHASES[0],
+    ("VectorizeLoop", "Simplify", "UnfuseLoops", "HintMoves", "LoopPartition", "Simplify", "HoistMoves", "MergeLoops", "StorageRewrite", "UnrollLoop"),
+    *_PHASES[2:],
+)
+_NOT_SIMPLE = ("UnfuseLoops", "HintMoves", "LoopPartition", "HoistMoves", "MergeLoops", "LowerIntrin")
 
 
 def lowering_passes(simple_mode: bool = False) -> list[Pass]:
     """The passes from a function with multi-dimensional buffers to a flat one, under the current PassContext."""
     ctx = PassContext.current()
     left_out = set(_NOT_SIMPLE) if simple_mode or ctx.get("tir.simple_mode", False) else set()
-    if _is_plain_c():
-        left_out.add("LoopPartition")  # small code counts for more than a condition less
     if ctx.get("tir.disable_storage_rewrite", False):
         left_out.add("StorageRewrite")
     added = [(int(phase), each) for phase, each in ctx.get("tir.add_lower_pass", [])]
     passes: list[Pass] = []
-    for phase, names in enumerate(_PHASES):
+    for phase, names in enumerate(_C_PHASES if _is_plain_c() else _PHASES):
         passes.extend(_as_pass(each) for p, each in added if p == phase)
         passes.extend(_make(name, ctx) for name in names if name not in left_out)
     passes.extend(_as_pass(each) for p, each in added if p >= len(_PHASES))
@@ -57,6 +69,8 @@ def _make(name: str, ctx: PassContext) -> Pass:
     factory = getattr(transform, name)
     if name == "VectorizeLoop":
         return factory(not ctx.get("tir.disable_vectorize", False) and not _is_plain_c())
+    if name == "LoopPartition":
+        return factory(_is_plain_c())
     return factory(64) if name == "StorageFlatten" else factory()
 
 

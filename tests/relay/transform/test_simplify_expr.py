@@ -91,3 +91,27 @@ def test_likes_need_no_other_tensor(before: str, after: str) -> None:
 def test_transposes_and_layout_changes_are_one_step(make: Callable[[relay.Expr], relay.Expr], left: str | None) -> None:
     mod = same_values("SimplifyExpr", of(make(relay.var("x", shape=(2, 3, 5, 8)))))
     assert count(mod, "transpose", "layout_transform") == (left is not None) and (left is None or count(mod, left) == 1)
+
+
+@pytest.mark.parametrize("first, second, folded", [("subtract", "add", "add(%x, 2 "), ("add", "add", "add(%x, 8 "),
+                                                   ("subtract", "subtract", "subtract(%x, 8 "), ("add", "subtract", "add(%x, -2 ")])
+def test_sums_of_integers_with_constants_become_one(first: str, second: str, folded: str) -> None:
+    one, two = getattr(relay, first), getattr(relay, second)
+    x = relay.var("x", shape=(1, 4, 2), dtype="int32")
+    assert folded in str(apply("FoldConstant", apply("SimplifyExpr", of(two(one(x, relay.const(3)), relay.const(5))))))
+    a, b = relay.const(np.array([3, 2**31 - 1], "int32")), relay.const(np.array([[[5, 5]]], "int32"))
+    assert isinstance(same_values("SimplifyExpr", of(two(one(x, a), b)))["main"].body.args[0], relay.Var)
+
+
+def test_other_sums_stay() -> None:
+    x = relay.var("x", shape=(1, 4, 2), dtype="int32")
+    row, column = relay.const(np.array([1, 2], "int32")), relay.const(np.ones((4, 1), "int32"))
+    for body in (relay.add(relay.add(x, row), column), relay.add(relay.subtract(row, x), relay.const(3))):  # more elements together; not x + a
+        mod = apply("SimplifyExpr", of(body))
+        assert count(mod, "add") + count(mod, "subtract") == 2
+
+
+def test_sums_of_floats_round_each_time() -> None:
+    x = relay.var("x", shape=(2,))
+    mod = apply("SimplifyExpr", of(relay.add(relay.add(x, relay.const(1e8)), relay.const(-1e8))))
+    assert count(mod, "add") == 2

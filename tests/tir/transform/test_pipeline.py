@@ -14,6 +14,8 @@ from anchorleg.tir.functor import contains, post_order
 
 ORDER = [T.flatten, T.loop_partition, T.vectorize_loop, T.storage_rewrite, T.unroll_loop, T.simplify, T.remove_no_op, T.hoist_if_then_else,
          T.lower_intrin, T.unroll_all]
+C_ORDER = [T.flatten, lambda f: T.vectorize_loop(f, False), T.simplify, T.unfuse_loops, T.hint_moves, lambda f: T.loop_partition(f, True), T.simplify,
+           T.hoist_moves, T.merge_loops, T.storage_rewrite, T.simplify, T.lower_intrin]
 
 
 def run(func, arrays, out_shape, dtype="float32"):
@@ -23,7 +25,9 @@ def run(func, arrays, out_shape, dtype="float32"):
 
 
 def check(sch, args, arrays, want, passes=ORDER, rtol=1e-4):
-    """Runs the program after each pass; returns the last function."""
+    """Runs the program after each pass, of the order for C source as well; returns the last function."""
+    if passes is ORDER:
+        check(sch, args, arrays, want, C_ORDER, rtol)
     func = schedule_to_module(sch, args)["main"]
     for p in [lambda f: f, *passes]:
         func = p(func)

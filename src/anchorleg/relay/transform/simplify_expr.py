@@ -188,6 +188,36 @@ def drop_identity(node: Call) -> RelayExpr | None:
     return None
 
 
+def merge_integer_sums(node: Call) -> RelayExpr | None:
+    """``(x - a) + b`` of integers, with constants that are no larger together than apart, is ``x + (b - a)``: sums of integers wrap."""
+    inner = next((a for a in node.args if is_op(a, "add", "subtract")), None)
+    ty = node._checked_type
+    if inner is None or not isinstance(ty, TensorType) or numpy_dtype(ty.dtype).kind not in "iu":
+        return None
+    x, a = _with_constant(inner)
+    whole, b = _with_constant(node)
+    if x is None or whole is not inner or not _broadcast_to_one(a, b):
+        return None
+    minus, negative = is_op(inner, "subtract"), is_op(node, "subtract")
+    both = call("add", a, b) if minus == negative else call("subtract", a, b) if negative else call("subtract", b, a)
+    both._checked_type = TensorType(np.broadcast_shapes(*(c.data.shape for c in (a, b))), ty.dtype)
+    return call("subtract" if minus and negative else "add", x, both, span=node.span)
+
+
+def _with_constant(node: Any) -> tuple[Any, Any]:
+    """The two sides of a sum, the constant second; (None, None) where neither is one, or where it is what is subtracted from."""
+    a, b = node.args
+    if isinstance(b, Constant) and not isinstance(a, Constant):
+        return a, b
+    return (b, a) if isinstance(a, Constant) and not isinstance(b, Constant) and is_op(node, "add") else (None, None)
+
+
+def _broadcast_to_one(a: Constant, b: Constant) -> bool:
+    """Whether two constants combined have as many elements as the larger one."""
+    sizes = [int(np.prod(c.data.shape)) for c in (a, b)]
+    return int(np.prod(np.broadcast_shapes(a.data.shape, b.data.shape))) == max(sizes)
+
+
 def simple_powers(node: Call) -> RelayExpr | None:
     """``x ** 2`` is ``x * x``; ``x ** 1`` is x."""
     base, exponent = node.args
@@ -244,7 +274,8 @@ RULES: dict[str, Sequence[Rule]] = {
     "cast": (merge_casts,),
     "transpose": (merge_transposes, merge_layout_transforms),
     "layout_transform": (merge_layout_transforms,),
-    **dict.fromkeys(("add", "subtract", "multiply", "divide"), (drop_identity,)),
+    **dict.fromkeys(("add", "subtract"), (drop_identity, merge_integer_sums)),
+    **dict.fromkeys(("multiply", "divide"), (drop_identity,)),
     "power": (simple_powers,),
     "concatenate": (single_concatenate,),
     **dict.fromkeys(("zeros_like", "ones_like", "full_like", "broadcast_to_like", "collapse_sum_like"), (concrete_likes,)),

@@ -5,15 +5,18 @@ from .flatten import FlattenBuffer, StorageFlatten, flatten
 from .hoist_if import HoistIfThenElse, hoist_if_then_else
 from .loop_partition import LoopPartition, loop_partition
 from .lower_intrin import LowerIntrin, lower_intrin
+from .merge_loops import MergeLoops, merge_loops
+from .moves import HintMoves, HoistMoves, hint_moves, hoist_moves
 from .remove_no_op import RemoveNoOp, remove_no_op
 from .simplify import Simplify, simplify
 from .storage_rewrite import StorageRewrite, storage_rewrite
+from .unfuse import UnfuseLoops, unfuse_loops
 from .unroll import UnrollLoop, unroll_all, unroll_loop
 from .vectorize import VectorizeLoop, vectorize_loop
 from .virtual_thread import InjectVirtualThread, inject_virtual_thread
 
-__all__ = ["BF16ComputeLegalize", "FP8ComputeLegalize", "FlattenBuffer", "HoistIfThenElse", "InjectVirtualThread", "LoopPartition",
-           "LowerIntrin", "RemoveNoOp", "Simplify", "StorageFlatten", "StorageRewrite", "UnrollLoop", "VectorizeLoop",
-           "bf16_compute_legalize", "flatten", "fp8_compute_legalize", "fresh_copy", "hoist_if_then_else", "inject_virtual_thread",
-           "loop_partition", "lower_intrin", "prim_func_pass", "remove_no_op", "simplify", "storage_rewrite", "unroll_all",
+__all__ = ["BF16ComputeLegalize", "FP8ComputeLegalize", "FlattenBuffer", "HintMoves", "HoistIfThenElse", "HoistMoves", "InjectVirtualThread", "LoopPartition",
+           "LowerIntrin", "MergeLoops", "RemoveNoOp", "Simplify", "StorageFlatten", "StorageRewrite", "UnfuseLoops", "UnrollLoop", "VectorizeLoop",
+           "bf16_compute_legalize", "flatten", "fp8_compute_legalize", "fresh_copy", "hint_moves", "hoist_if_then_else", "hoist_moves", "inject_virtual_thread",
+           "loop_partition", "lower_intrin", "merge_loops", "prim_func_pass", "remove_no_op", "simplify", "storage_rewrite", "unfuse_loops", "unroll_all",
            "unroll_loop", "vectorize_loop"]

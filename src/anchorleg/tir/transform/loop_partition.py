@@ -3,7 +3,7 @@
 Before: ``for i in range(13): for j in range(4): if likely(i * 4 + j < 50): S``; after: ``for i in range(12): for j in range(4): S`` and a tail
 ``for j in range(2): S`` with ``i = 12``.  The main part is free of the conditions; the tail is partitioned in turn (an inner vectorised or
 unrolled loop shrinks).  A PARALLEL loop stays one loop, with a branch between main part and tail in its body.
-Conditions without ``likely`` are treated alike under ``pragma_loop_partition_hint``.
+Conditions without ``likely`` are treated alike under ``pragma_loop_partition_hint``; ``LoopPartition(hinted_only=True)`` splits no other loops.
 """
 from __future__ import annotations
 
@@ -114,13 +114,14 @@ class _Assume(StmtMutator):
 
 
 class _Partition(AnalyzerMutator):
-    def __init__(self, in_values: bool) -> None:
+    def __init__(self, in_values: bool, hinted_only: bool = False) -> None:
         super().__init__(Analyzer())
         self.n = self.analyzer._n
-        self.in_values = in_values
+        self.in_values, self.hinted_only = in_values, hinted_only
         self.splits = 0
         self.done: dict[int, tir.Var] = {}
         self.hinted: set[int] = set()
+        self.kept: list[tir.Var] = []  # so that no other variable gets a hinted one's identity
 
     def expr(self, e: PrimExpr) -> PrimExpr:
         return e
@@ -246,6 +247,8 @@ class _Partition(AnalyzerMutator):
 
     def _split(self, s: ts.For) -> Any:
         """None, a loop with a branch (for PARALLEL), or the loops before, within and after the main range."""
+        if self.hinted_only and id(s.loop_var) not in self.hinted:
+            return None
         found = _Candidates(s.loop_var, id(s.loop_var) in self.hinted, self.in_values)
         found.visit(s.body)
         if not found.conditions:
@@ -286,6 +289,9 @@ class _Partition(AnalyzerMutator):
         v = tir.Var(s.loop_var.name, s.loop_var.dtype)
         if conditions is None and not size.is_const:  # a part whose length is not known: to cut it again would never end
             self.done[id(v)] = v
+        elif conditions is None and id(s.loop_var) in self.hinted:
+            self.hinted.add(id(v))
+            self.kept.append(v)
         start = build.cast(v.dtype, self.n.space.emit(low, INDEX_DTYPE))
         value: PrimExpr = v if low.is_const and low.const == 0 else build.add(v, start)
         if size.is_const and size.const == 1:
@@ -330,11 +336,15 @@ class _Partition(AnalyzerMutator):
         return (yield from super().visit_AttrStmt(s))
 
 
-def loop_partition(func: PrimFunc) -> PrimFunc:
+def loop_partition(func: PrimFunc, hinted_only: bool = False) -> PrimFunc:
     """The function with loops split into a main part without ``likely`` conditions and tails."""
-    if not contains(func.body, _may_partition):
+    if not contains(func.body, _is_hint if hinted_only else _may_partition):
         return func
-    return _Partition(contains(func.body, _asks_in_value)).func(func)
+    return _Partition(contains(func.body, _asks_in_value), hinted_only).func(func)
+
+
+def _is_hint(n: Any) -> bool:
+    return isinstance(n, ts.AttrStmt) and n.attr_key == _HINT
 
 
 def _asks_in_value(n: Any) -> bool:
@@ -342,7 +352,7 @@ def _asks_in_value(n: Any) -> bool:
 
 
 def _may_partition(n: Any) -> bool:
-    return isinstance(n, tir.Call) and n.op is intrin.LIKELY or isinstance(n, ts.AttrStmt) and n.attr_key == _HINT
+    return isinstance(n, tir.Call) and n.op is intrin.LIKELY or _is_hint(n)
 
 
 LoopPartition = func_pass("LoopPartition", loop_partition)

@@ -229,12 +229,23 @@ def schedule_for_small_memory(s: Schedule, anchor: Operation, final: Operation) 
     local = accumulate_locally(s, anchor, final)
     stage, axes = s[final], list(final.axis)
     s[local].compute_at(stage, axes[-1])
+    s[local].reorder(*_in_memory_order(local.op))
     if len(axes) < 3:
         return
     row = axes[-3] if _channels_last(anchor) else axes[-2]
     for tensor in anchor.input_tensors:
         if tensor.op.tag.endswith(",pad") and isinstance(tensor.op, ComputeOp):
             s[tensor.op].compute_at(stage, row)
+
+
+def _in_memory_order(op: ComputeOp) -> list[IterVar]:
+    """The axes of a reduction, the one that moves least through the first tensor innermost."""
+    indices = next((n.indices for n in post_order(op.body) if isinstance(n, ProducerLoad)), ())
+
+    def place(axis: IterVar) -> int:
+        return max((at for at, index in enumerate(indices) if any(n is axis.var for n in post_order(index))), default=-1)
+
+    return sorted(op.reduce_axis, key=place)
 
 
 def _channels_last(anchor: Operation) -> bool:

@@ -161,3 +161,52 @@ def test_spelling():
 def test_unknown_intrinsics_are_refused():
     with pytest.raises(UnsupportedOpError, match="no C form"):
         emit_c_kernel(elementwise(lambda v: tir.Call("float32", "tir.call_llvm_intrin", [tir.StringImm("llvm.x"), v]), ["float32", "float32"], 4))
+
+
+def _copy_of(value_of, n=12, m=5):
+    """for i < n: for j < m: B[i * m + j] = value_of(A, i, j)"""
+    a, b = decl_buffer((200,), name="A"), decl_buffer((n * m + 1,), name="B")
+    i, j = tir.Var("i"), tir.Var("j")
+    store = st.BufferStore(b, value_of(a, i, j), [i * m + j])
+    return primfunc([a, b], st.For(i, 0, n, SERIAL, st.For(j, 0, m, SERIAL, store)))
+
+
+@needs_compiler
+def test_copies_and_fills_are_library_calls(tmp_path):
+    funcs = [_copy_of(lambda a, i, j: BufferLoad(a, [i * 5 + j + 3])), _copy_of(lambda a, i, j: BufferLoad(a, [i * 10 + j])),
+             _copy_of(lambda a, i, j: op.const(0.0, "float32"))]
+    for func, wanted in zip(funcs, ("memcpy(&B[0], &A[3], 240);", "memcpy(&B[i * 5], &A[i * 10], 20);", "memset(&B[0], 0, 240);")):
+        assert wanted in emit_c_kernel(func, "k").body
+    call = compile_c(funcs, tmp_path)
+    x = np.random.default_rng(0).random(200).astype("float32")
+    for number, wanted in enumerate((x[3:63], x[:120].reshape(12, 10)[:, :5].reshape(-1), np.zeros(60))):
+        y = np.full(61, 7, "float32")
+        assert call(number, [x, y]) == 0
+        np.testing.assert_array_equal(y, [*wanted, 7])
+
+
+def test_what_is_no_copy_stays_a_loop():
+    for value in (lambda a, i, j: BufferLoad(a, [i * 5 + j * 2]), lambda a, i, j: BufferLoad(a, [i * 4 + 30 - j]), lambda a, i, j: BufferLoad(a, [i * 5 + j]) + 1.0,
+                  lambda a, i, j: op.const(-0.0, "float32"), lambda a, i, j: op.const(1.0, "float32")):
+        body = emit_c_kernel(_copy_of(value), "k").body
+        assert "memcpy" not in body and "memset" not in body
+    assert "memcpy" not in emit_c_kernel(_copy_of(lambda a, i, j: BufferLoad(a, [i * 5 + j])), "k", may_alias=True).body  # it may be the same memory
+
+
+@needs_compiler
+def test_amounts_of_shifts_and_offsets_of_comparisons(tmp_path):
+    a, n, b = (decl_buffer((9,), "int32", name=name) for name in "ANB")
+    i = tir.Var("i")
+    x, amount = BufferLoad(a, [i]), BufferLoad(n, [i])
+    safe = tir.Select(tir.And(tir.GE(amount, op.const(0, "int32")), tir.LT(amount, op.const(32, "int32"))), amount, op.const(31, "int32"))
+    shifted = op.shift_right(x, safe)
+    above = tir.Select(tir.LT(x - 5, op.const(2, "int32")), op.const(1, "int32"), op.const(0, "int32"))
+    funcs = [primfunc([a, n, b], st.For(i, 0, 9, SERIAL, st.BufferStore(b, value, [i]))) for value in (shifted, above)]
+    assert "al_shr_i32(A[i], (uint32_t)N[i])" in emit_c_kernel(funcs[0], "k").body and "A[i] < 7" in emit_c_kernel(funcs[1], "k").body
+    call = compile_c(funcs, tmp_path)
+    values_, amounts = np.array([-(2**31), -5, -1, 0, 6, 7, 8, 2**31 - 1, 100], "int32"), np.array([31, 1, 40, -1, 0, 2, 33, 30, -2**31], "int32")
+    y = np.zeros(9, "int32")
+    assert call(0, [values_, amounts, y]) == 0
+    assert y.tolist() == [int(v) >> (int(k) if 0 <= k < 32 else 31) for v, k in zip(values_, amounts)]
+    assert call(1, [values_, amounts, y]) == 0
+    assert y.tolist() == [int(int(v) - 5 < 2) for v in values_]

@@ -165,9 +165,10 @@ def _multiplied(x: RelayExpr, pairs: Sequence[tuple[int, int]], axis: int, right
     if len(set(pairs)) == 1:
         multiplier, shift = pairs[0]
         return _op("fixed_point_multiply", x, multiplier=multiplier, shift=shift if right or shift > 0 else 0)
+    multipliers = _number([m for m, _ in pairs], "int32")
     left, back = [max(s, 0) for _, s in pairs], [max(-s, 0) if right else 0 for _, s in pairs]
-    return _op("fixed_point_multiply_per_axis", x, _number([m for m, _ in pairs], "int32"), _number(left, "int32"), _number(back, "int32"),
-               is_lshift_required=any(left), is_rshift_required=any(back), axes=[axis])
+    shifts = (_number(s, "int32") if any(s) else multipliers for s in (left, back))  # shifts that nobody reads take no memory
+    return _op("fixed_point_multiply_per_axis", x, multipliers, *shifts, is_lshift_required=any(left), is_rshift_required=any(back), axes=[axis])
 
 
 def _upward(x: RelayExpr, pairs: Sequence[tuple[int, int]], axis: int, shape: Sequence[int]) -> RelayExpr:

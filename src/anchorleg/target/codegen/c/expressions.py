@@ -260,9 +260,10 @@ class Expressions:
     # -- truth
 
     def _compare(self, node: tir.CmpExpr) -> Steps:
-        a = yield self.value(node.a)
-        b = yield self.value(node.b)
         name, dtype = type(node).__name__, scalar_of(node.a.dtype)
+        left, right = _without_offset(node.a, node.b, dtype)
+        a = yield self.value(left)
+        b = yield self.value(right)
         if info(dtype).is_integer:
             decided = _decide(name, a.bounds(dtype), b.bounds(dtype))
             if decided is not None:
@@ -483,6 +484,14 @@ def _neutral(name: str, a: Value, b: Value) -> Value | None:
         if a.constant == one or b.constant == zero:
             return b
     return None
+
+
+def _without_offset(a: Any, b: Any, dtype: str) -> tuple[Any, Any]:
+    """``x + 3 < 5`` as ``x < 2``: the sum might need a wider type."""
+    if not isinstance(a, (tir.Add, tir.Sub)) or not isinstance(a.b, IntImm) or not isinstance(b, IntImm) or info(dtype).kind != "int":
+        return a, b
+    moved = b.value - a.b.value if isinstance(a, tir.Add) else b.value + a.b.value
+    return (a.a, IntImm(b.dtype, moved)) if fits(moved, moved, dtype) else (a, b)
 
 
 def _decide(name: str, a: tuple[int, int], b: tuple[int, int]) -> bool | None:

@@ -35,6 +35,8 @@ def emit_call(em: Expressions, node: tir.Call) -> Any:
         return _extern(em, node)
     if name == "address_of":
         return _address(em, node)
+    if name == "shift_right":
+        return _wide_shift(em, node)
     return _plain(em, node, name)
 
 
@@ -109,6 +111,28 @@ def _invert(em: Expressions, node: tir.Call, args: list[Value]) -> Value:
         return Value(f"!{args[0].at(PRIMARY)}", UNARY, "bool", 0, 1)
     operand = cast_text(args[0], dtype)
     return cast_text(Value(f"~{operand.at(UNARY)}", UNARY, "int32" if info(dtype).bits < 32 else dtype), dtype)
+
+
+def _wide_shift(em: Expressions, node: tir.Call) -> Any:
+    """A shift to the right; the helper takes care of amounts out of range, as a program in doubt has written it: ``0 <= n < 32 ? n : 31``."""
+    amount, bits = node.args[1], info(scalar_of(node.dtype)).bits
+    if info(scalar_of(node.dtype)).kind == "int" and isinstance(amount, tir.Select) and _is_number(amount.false_value, bits - 1):
+        if _asks_for_range(amount.condition, amount.true_value, bits):
+            node = tir.Call(node.dtype, node.op, [node.args[0], amount.true_value])
+    return _plain(em, node, "shift_right")
+
+
+def _asks_for_range(condition: Any, x: Any, bits: int) -> bool:
+    """Whether a condition is ``0 <= x and x < bits``."""
+    if not isinstance(condition, tir.And):
+        return False
+    a, b = condition.a, condition.b
+    low = isinstance(a, tir.GE) and a.a is x and _is_number(a.b, 0) or isinstance(a, tir.LE) and a.b is x and _is_number(a.a, 0)
+    return low and isinstance(b, tir.LT) and b.a is x and _is_number(b.b, bits)
+
+
+def _is_number(x: Any, value: int) -> bool:
+    return isinstance(x, IntImm) and x.value == value
 
 
 def _shift(left: bool) -> Emit:

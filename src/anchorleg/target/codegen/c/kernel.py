@@ -44,7 +44,7 @@ def emit_c_kernel(func: PrimFunc, symbol: str | None = None, comment: str = "", 
     Raises UnsupportedOpError for what C has no form for.
     """
     name = symbol or str(func.get_attr("global_symbol") or "main")
-    em = Statements(name)
+    em = Statements(name, may_alias)
     em.names.fresh("workspace")
     pointers = _bind_parameters(em, func)
     em.run(func.body)

@@ -53,4 +53,4 @@ class CSource:
         return "\n".join([*parts, *arrays, *(k.definition for k in self.kernels), *self.functions])
 
     def _copies(self, helpers: Sequence[str]) -> bool:
-        return any("memcpy" in text or "memset" in text for text in [*helpers, *self.functions])
+        return any("memcpy" in text or "memset" in text for text in [*helpers, *self.functions, *(k.body for k in self.kernels)])

@@ -13,6 +13,7 @@ from ....tir import expr as tir
 from ....tir import stmt as st
 from ....tir.buffer import BufferLoad
 from ....tir.dtypes import lanes_of, scalar_of
+from .bulk import Bulk, find_bulk
 from .expressions import Expressions, Pointer, operands
 from .types import item_size, storage_type
 from .values import INT32, PRIMARY, Value, cast_text
@@ -24,8 +25,9 @@ WORKSPACE_ALIGN = 16
 class Statements(Expressions):
     """Writes the statements of one function."""
 
-    def __init__(self, symbol: str) -> None:
+    def __init__(self, symbol: str, may_alias: bool = False) -> None:
         super().__init__(symbol)
+        self.may_alias = may_alias
         self.work: list[Callable[[], Any] | st.Stmt] = []
         self.top = self.workspace_bytes = 0
         self.constants: list[tuple[str, Any]] = []
@@ -187,6 +189,10 @@ class Statements(Expressions):
             self.env[id(stmt.loop_var)] = low
             self.then(stmt.body)
             return
+        bulk = find_bulk(stmt)
+        if bulk is not None and not (bulk.source is not None and self.may_alias):
+            self._bulk(bulk)
+            return
         (first, _), (_, greatest), (_, most) = low.bounds("int64"), low.bounds("int64"), extent.bounds("int64")
         last = greatest + most - 1
         ctype = "int32" if INT32[0] <= first and last < INT32[1] else "int64"
@@ -196,6 +202,17 @@ class Statements(Expressions):
         bounded = INT32[0] <= first and last < 1 << 62
         self.env[id(stmt.loop_var)] = Value(name, PRIMARY, ctype, first if bounded else None, last if bounded else None)
         self.then(stmt.body, self._close)
+
+    def _bulk(self, bulk: Bulk) -> None:
+        """A copy or a fill in one call."""
+        for loop in bulk.loops:
+            self.env[id(loop.loop_var)] = self.evaluate(loop.min)
+        self.pointer(bulk.store.buffer.data).written = True
+        target = self.address(bulk.store.buffer, [self.evaluate(i) for i in bulk.store.indices])
+        if bulk.source is None:
+            self.emit(f"memset({target}, {bulk.byte}, {bulk.size});")
+        else:
+            self.emit(f"memcpy({target}, {self.address(bulk.source.buffer, [self.evaluate(i) for i in bulk.source.indices])}, {bulk.size});")
 
     def _while(self, stmt: st.While) -> None:
         self._open("for (;;) {")
