@@ -18,6 +18,16 @@ def test_x86_features_come_from_llvm(cpu, width, registers, fma, vnni):
     assert info.lanes("float32") == width // 4 and info.lanes("int8") == width
 
 
+@pytest.mark.parametrize("text, width, mixed", [
+    ("-mtriple=x86_64-linux-gnu -mcpu=znver4", 64, True), ("-mtriple=x86_64-linux-gnu -mcpu=alderlake", 32, True),
+    ("-mtriple=x86_64-linux-gnu -mcpu=znver5 -mattr=-avx512vnni", 32, True), ("-mtriple=x86_64-linux-gnu -mcpu=x86-64-v3", 0, False),
+    ("-mtriple=aarch64-linux-gnu -mcpu=cortex-a72", 0, False), ("-mtriple=aarch64-linux-gnu -mcpu=neoverse-n1", 16, False),
+    ("-mtriple=aarch64-linux-gnu -mcpu=neoverse-v1", 16, True)])
+def test_dot_products_of_bytes(text, width, mixed):
+    info = resolve_cpu("llvm " + text)
+    assert (info.dot_bytes, info.has_mixed_dot, info.has_vnni) == (width, mixed, width > 0)
+
+
 def test_features_can_be_switched_off():
     assert resolve_cpu(X86 + "znver4 -mattr=-avx512f").vector_bytes == 32
 

@@ -116,3 +116,13 @@ def test_rounding_of_constants():
     assert [tir.round(x).value for x in v] == [3, -3, 1, 0] and [tir.nearbyint(x).value for x in v] == [2, -2, 0, 0]
     assert math.copysign(1, tir.ceil(v[3]).value) == -1 and tir.floor(X) is X
     assert tir.isfinite(tir.const(math.inf)).value == 0 and tir.isinf(tir.const(-math.inf)).value == 1
+
+
+def test_words_of_bytes_want_bytes_and_words():
+    byte, word = tir.Var("b", "int8"), tir.Var("w", "int32")
+    packed = tir.op.pack4x8(byte, byte, byte, byte)
+    assert packed.dtype == tir.op.dot4(packed, word, signed=True).dtype == "int32"
+    with pytest.raises(TypeMismatchError, match="pack4x8: expected four values of int8 or of uint8, got int8, int8, int8, int32"):
+        tir.op.pack4x8(byte, byte, byte, word)
+    with pytest.raises(TypeMismatchError, match="dot4: expected words"):
+        tir.op.dot4(packed, byte, signed=False)

@@ -21,8 +21,8 @@ class CpuInfo:
     """A processor: LLVM's names for it, and what schedules ask.
 
     ``features`` are LLVM's switches (``+avx2``); ``vector_bytes`` the widest useful register; ``num_vector_registers`` how
-    many there are; ``has_vnni`` a dot product of four u8×s8 into i32; ``has_half`` arithmetic on float16 (not only
-    conversion); cache sizes in bytes (a typical value when the processor is not this machine's).
+    many there are; ``has_vnni`` a dot product of four bytes into i32 (x86: u8×s8), in vectors of up to ``dot_bytes``, and
+    ``has_mixed_dot`` one of u8×s8; ``has_half`` arithmetic on float16 (not only conversion); cache sizes in bytes (a typical value when the processor is not this machine's).
     """
 
     triple: str
@@ -32,6 +32,8 @@ class CpuInfo:
     num_vector_registers: int
     has_fma: bool
     has_vnni: bool
+    dot_bytes: int
+    has_mixed_dot: bool
     has_bf16: bool
     has_half: bool
     has_half_conversion: bool
@@ -165,6 +167,24 @@ define i32 @dot(ptr %a, ptr %b) {
   %r = call i32 @llvm.vector.reduce.add.v16i32(<16 x i32> %m)
   ret i32 %r
 }
+define i32 @dot512(ptr %a, ptr %b) "min-legal-vector-width"="512" "prefer-vector-width"="512" {
+  %x = load <64 x i8>, ptr %a
+  %y = load <64 x i8>, ptr %b
+  %u = zext <64 x i8> %x to <64 x i32>
+  %s = sext <64 x i8> %y to <64 x i32>
+  %m = mul <64 x i32> %u, %s
+  %r = call i32 @llvm.vector.reduce.add.v64i32(<64 x i32> %m)
+  ret i32 %r
+}
+define i32 @dotmixed(ptr %a, ptr %b) {
+  %x = load <16 x i8>, ptr %a
+  %y = load <16 x i8>, ptr %b
+  %u = zext <16 x i8> %x to <16 x i32>
+  %s = sext <16 x i8> %y to <16 x i32>
+  %m = mul <16 x i32> %u, %s
+  %r = call i32 @llvm.vector.reduce.add.v16i32(<16 x i32> %m)
+  ret i32 %r
+}
 define void @bf16(ptr %a, ptr %b) {
   %x = load <8 x float>, ptr %a
   %y = fptrunc <8 x float> %x to <8 x bfloat>
@@ -185,12 +205,13 @@ define void @halfcvt(ptr %a, ptr %b) {
 }
 declare float @llvm.fma.f32(float, float, float)
 declare i32 @llvm.vector.reduce.add.v16i32(<16 x i32>)
+declare i32 @llvm.vector.reduce.add.v64i32(<64 x i32>)
 """
 # what to look for in the assembly of each probe, by processor family
 _SIGNS = {
-    "x86_64": {"f512": "zmm", "f256": "ymm", "f128": "xmm", "fma": "vfmadd", "dot": "vpdpbusd", "bf16": "vcvtneps2bf16", "half": "vaddph",
+    "x86_64": {"f512": "zmm", "f256": "ymm", "f128": "xmm", "fma": "vfmadd", "dot": "vpdpbusd", "dot512": r"vpdpbusd.*zmm", "dotmixed": "vpdpbusd", "bf16": "vcvtneps2bf16", "half": "vaddph",
                "halfcvt": "vcvtph2ps"},
-    "aarch64": {"f128": r"fadd\s+v\d+\.4s", "fma": "fmadd", "dot": "udot", "bf16": r"bfcvt", "half": r"fadd\s+v\d+\.8h",
+    "aarch64": {"f128": r"fadd\s+v\d+\.4s", "fma": "fmadd", "dot": "udot", "dotmixed": "usdot", "bf16": r"bfcvt", "half": r"fadd\s+v\d+\.8h",
                 "halfcvt": r"fcvtl"},
     "arm": {"f128": r"vadd\.f32\s+q", "fma": "vfma", "half": r"vadd\.f16", "halfcvt": r"vcvt[bt]?\.f32\.f16"},
     "riscv64": {"f128": "vfadd", "fma": "fmadd", "half": r"vfadd", "halfcvt": "vfwcvt"},
@@ -206,7 +227,7 @@ def _probe(triple: str, cpu: str, features: tuple[str, ...]) -> dict[str, Any]:
     vector = 64 if "f512" in found else 32 if "f256" in found else 16 if "f128" in found else 0
     registers = 32 if vector == 64 else _REGISTERS.get(arch, 16)
     return {"vector_bytes": vector or (8 if "64" in arch else 4), "num_vector_registers": registers, "has_fma": "fma" in found, "has_vnni": "dot" in found,
-            "has_bf16": "bf16" in found, "has_half": "half" in found, "has_half_conversion": "halfcvt" in found}
+            "dot_bytes": 64 if "dot512" in found else min(vector, 32) if "dot" in found else 0, "has_mixed_dot": "dotmixed" in found, "has_bf16": "bf16" in found, "has_half": "half" in found, "has_half_conversion": "halfcvt" in found}
 
 
 def _probe_functions(triple: str, cpu: str, features: tuple[str, ...], arch: str) -> set[str]:

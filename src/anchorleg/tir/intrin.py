@@ -41,6 +41,8 @@ _TABLE: tuple[tuple[str, int, CallEffectKind, bool], ...] = (
     ("vectorlow vectorhigh", 1, _K.Pure, False),
     ("vectorcombine", 2, _K.Pure, False),
     ("dp4a", 3, _K.Pure, False),
+    ("pack4x8", 4, _K.Pure, True),
+    ("dot4_u8s8 dot4_s8s8", 3, _K.Pure, True),
     ("ret", 1, _K.ControlJump, False),
     ("call_pure_extern call_llvm_pure_intrin", -1, _K.Pure, True),
     ("call_extern call_llvm_intrin", -1, _K.Opaque, True),

@@ -82,6 +82,32 @@ def _q_multiply_shift_per_axis(x: Any, y: Any, ls: Any, rs: Any, q: Any, has_lef
     return one(x, y, ls, rs)
 
 
+def _pack4x8(*parts: Any) -> Any:
+    total: Any = 0
+    for i, part in enumerate(parts):
+        total = total | ((part.astype(np.int64) if isinstance(part, np.ndarray) else int(part)) & 255) << 8 * i
+    return _to_int32(total)
+
+
+def _to_int32(x: Any) -> Any:
+    return (x + (1 << 31) & (1 << 32) - 1) - (1 << 31)
+
+
+def _byte(word: Any, i: int, signed: bool) -> Any:
+    value = (word.astype(np.int64) if isinstance(word, np.ndarray) else int(word)) >> 8 * i & 255
+    return (value ^ 128) - 128 if signed else value
+
+
+def _dot4(signed: bool) -> Callable[..., Any]:
+    def dot(a: Any, b: Any, acc: Any) -> Any:
+        total = acc.astype(np.int64) if isinstance(acc, np.ndarray) else int(acc)
+        for i in range(4):
+            total = total + _byte(a, i, signed) * _byte(b, i, True)
+        return _to_int32(total)
+
+    return dot
+
+
 def _popcount(x: Any, bits: int) -> Any:
     count = lambda v: bin(int(v) & (1 << bits) - 1).count("1")  # noqa: E731
     return np.vectorize(count, otypes=[np.int64])(x) if isinstance(x, np.ndarray) else count(x)
@@ -110,6 +136,7 @@ _DIRECT: dict[str, Callable[..., Any]] = {
     "vectorlow": lambda v: v[:len(v) // 2], "vectorhigh": lambda v: v[len(v) // 2:], "vectorcombine": lambda a, b: np.concatenate([a, b]),
     "vector_reduce_add": lambda v: np.add.reduce(v), "vector_reduce_max": lambda v: np.maximum.reduce(v),
     "vector_reduce_min": lambda v: np.minimum.reduce(v), "undef": lambda: 0,
+    "pack4x8": _pack4x8, "dot4_u8s8": _dot4(False), "dot4_s8s8": _dot4(True),
     "dp4a": lambda a, b, acc: int(np.dot(a.astype(np.int64), b.astype(np.int64))) + acc,
 }
 _LLVM: dict[str, Callable[..., Any]] = {"llvm.fma": _fma, "llvm.fmuladd": _fma, "llvm.sqrt": np.sqrt, "llvm.fabs": np.abs,

@@ -426,6 +426,23 @@ def dp4a(vec1: PrimExpr, vec2: PrimExpr, acc: Any = 0) -> PrimExpr:
     return _call("int32" if signed else "uint32", "dp4a", vec1, vec2, _argument(acc))
 
 
+def pack4x8(b0: PrimExpr, b1: PrimExpr, b2: PrimExpr, b3: PrimExpr) -> PrimExpr:
+    """Four 8-bit integers as the bytes of an int32, the first lowest."""
+    parts = [_expr(b) for b in (b0, b1, b2, b3)]
+    kinds = {p.dtype for p in parts}
+    if len(kinds) != 1 or scalar_of(parts[0].dtype) not in ("int8", "uint8"):
+        raise TypeMismatchError(f"pack4x8: expected four values of int8 or of uint8, got {', '.join(p.dtype for p in parts)}")
+    return _call(with_lanes("int32", lanes_of(parts[0].dtype)), "pack4x8", *parts)
+
+
+def dot4(a: PrimExpr, b: PrimExpr, signed: bool, acc: Any = 0) -> PrimExpr:
+    """acc + the products of the four bytes in ``a`` (``signed``, or not) with the four signed ones in ``b``, in int32."""
+    words = [_expr(a), _expr(b), IntImm("int32", acc) if isinstance(acc, int) else acc]
+    if {w.dtype for w in words} != {"int32"}:
+        raise TypeMismatchError(f"dot4: expected words and a sum of int32, got {', '.join(w.dtype for w in words)}")
+    return _call("int32", "dot4_s8s8" if signed else "dot4_u8s8", *words)
+
+
 # ---------------------------------------------------------------- control
 
 

@@ -17,6 +17,7 @@ from ....tir.buffer import BufferLoad
 from ....tir.dtypes import info, lanes_of, with_lanes
 from .arith import Arith
 from .builder import FunctionBuilder
+from .dot import DOTS, PACK, dot_product, loads_of
 from .linear import Lin, VLin, combine_terms, lin_range, split_by, wrap_signed
 from .memory import Memory
 from .module_text import ModuleText
@@ -166,6 +167,9 @@ class Expressions(Memory):
             return self._branch_steps(node, *node.args)
         if name == "tir.address_of" and isinstance(node.args[0], BufferLoad):
             return node.args[0].indices
+        if name == PACK:
+            loads, _ = loads_of(node)
+            return tuple(i for load in loads for i in load.indices if not self._is_affine_index(i)) if loads else node.args
         return node.args
 
     def _is_affine_index(self, index: PrimExpr) -> bool:
@@ -256,6 +260,14 @@ class Expressions(Memory):
 
     def _string(self, node: tir.StringImm) -> Value:
         return self.module.string(node.value)
+
+    def _sum(self, node: tir.Add) -> Value:
+        """A sum; a dot product that starts at 0 is added up by its own instruction."""
+        for dot, other in ((node.b, node.a), (node.a, node.b)):
+            signed = DOTS.get(dot.op.name) if isinstance(dot, tir.Call) and isinstance(dot.op, Op) else None
+            if signed is not None and _starts_at_zero(dot):
+                return dot_product(self, signed, node.dtype, *(self._operand_of(a) for a in dot.args[:2]), self._operand_of(other))
+        return self._binary(node)
 
     def _binary(self, node: tir.BinaryExpr) -> Value:
         name, dtype = type(node).__name__, node.dtype
@@ -509,6 +521,11 @@ class _Branching:
         self.ends: list[tuple[str, Any]] = []
 
 
+def _starts_at_zero(dot: tir.Call) -> bool:
+    start = dot.args[2].value if isinstance(dot.args[2], tir.Broadcast) else dot.args[2]
+    return isinstance(start, IntImm) and start.value == 0
+
+
 def _is_vector(index: PrimExpr) -> bool:
     return lanes_of(index.dtype) > 1
 
@@ -553,7 +570,7 @@ _METHODS: dict[type, Callable[[Expressions, Any], Value]] = {
     tir.Var: Expressions._var, tir.SizeVar: Expressions._var, IntImm: Expressions._int, FloatImm: Expressions._float,
     tir.StringImm: Expressions._string, tir.Not: Expressions._not, tir.Select: Expressions._select, tir.Cast: Expressions._cast,
     tir.Ramp: Expressions._ramp, tir.Broadcast: Expressions._broadcast, tir.Shuffle: Expressions._shuffle, BufferLoad: Expressions._load,
-    tir.Call: Expressions._call, tir.And: Expressions._logical, tir.Or: Expressions._logical,
-    **{c: Expressions._binary for c in (tir.Add, tir.Sub, tir.Mul, tir.Div, tir.Mod, tir.FloorDiv, tir.FloorMod, tir.Min, tir.Max)},
+    tir.Call: Expressions._call, tir.Add: Expressions._sum, tir.And: Expressions._logical, tir.Or: Expressions._logical,
+    **{c: Expressions._binary for c in (tir.Sub, tir.Mul, tir.Div, tir.Mod, tir.FloorDiv, tir.FloorMod, tir.Min, tir.Max)},
     **{c: Expressions._compare for c in (tir.EQ, tir.NE, tir.LT, tir.LE, tir.GT, tir.GE)},
 }

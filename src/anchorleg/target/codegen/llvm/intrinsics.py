@@ -10,6 +10,7 @@ from ....tir import expr as tir
 from ....tir.buffer import BufferLoad
 from ....tir.dtypes import info, with_lanes
 from .calls import call_cpacked, call_packed, stack_array, stack_shape
+from .dot import emit_dot, emit_pack
 from .linear import Lin, VLin
 from .math import FUNCTIONS, math_call
 from .types import llvm_type, memory_scalar
@@ -367,14 +368,14 @@ _LAZY: dict[str, Callable[[Any, tir.Call], Any]] = {
     "tvm_tuple": _zero, "start_profile_intrinsic": _zero, "end_profile_intrinsic": _zero, "tvm_static_handle": lambda em, node: "null",
     "undef": lambda em, node: "undef", "type_annotation": _zero, "call_extern": _call_c(False), "call_pure_extern": _call_c(True),
     "tvm_call_packed": call_packed, "tvm_call_cpacked": call_cpacked, "tvm_call_packed_lowered": call_packed,
-    "tvm_call_cpacked_lowered": call_cpacked, "call_llvm_intrin": _call_llvm(False), "call_llvm_pure_intrin": _call_llvm(True),
+    "tvm_call_cpacked_lowered": call_cpacked, "pack4x8": emit_pack, "call_llvm_intrin": _call_llvm(False), "call_llvm_pure_intrin": _call_llvm(True),
 }
 _TABLE: dict[str, Emit] = {
     "bitwise_or": _bitwise("bitwise_or"), "bitwise_xor": _bitwise("bitwise_xor"), "bitwise_not": _not,
     "popcount": _popcount, "clz": _clz, "reinterpret": _reinterpret,
     "isnan": _classify("isnan"), "isinf": _classify("isinf"), "isfinite": _classify("isfinite"), "isnullptr": _isnullptr,
     "pow": _integer_power, "fma": _fma, "ldexp": _ldexp, "q_multiply_shift": _fixed_point, "q_multiply_shift_per_axis": _fixed_point_per_axis,
-    "dp4a": _dp4a, "vector_reduce_add": _reduce("Add"), "vector_reduce_max": _reduce("Max"), "vector_reduce_min": _reduce("Min"),
+    "dp4a": _dp4a, "dot4_u8s8": emit_dot(False), "dot4_s8s8": emit_dot(True), "vector_reduce_add": _reduce("Add"), "vector_reduce_max": _reduce("Max"), "vector_reduce_min": _reduce("Min"),
     "vectorlow": _half(False), "vectorhigh": _half(True), "vectorcombine": _combine, "prefetch": _prefetch, "tvm_storage_sync": _fence,
     "ret": _ret, "tvm_stack_make_shape": stack_shape, "tvm_stack_make_array": stack_array,
 }
