@@ -18,9 +18,17 @@ from .params import (
     save_param_dict_to_file,
 )
 from .profiling import BenchmarkResult
-from .registry import get_global_func, list_global_func_names, register_func, remove_global_func
+from .registry import get_global_func, list_global_func_names, register_func, register_library, remove_global_func
 from .module import Module, enabled, load_module, num_threads, system_lib
 from . import ndarray
+
+
+def _load_module_makers() -> None:
+    """Registers the makers of modules, ``runtime.CSourceModuleCreate`` and its like; run when a global name is not found."""
+    from . import const_loader, source_module  # noqa: F401
+
+
+register_library(_load_module_makers)
 
 
 def __getattr__(name: str) -> object:

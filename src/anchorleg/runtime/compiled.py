@@ -12,8 +12,9 @@ from ..support.errors import ArgumentError, ArtifactError
 from ..support.files import atomic_write
 from .artifact import read_artifact, write_artifact
 from .graph_executor import Kernel
+from .imports import register_import_kind, unpack_imports
 from .module import Module, register_loader
-from .native import NativeLibrary, packed_function
+from .native import NativeLibrary, check_host, packed_function
 from .packed_func import PackedFunc
 
 
@@ -169,11 +170,12 @@ class CompiledModule(Module):
             raise ArtifactError(f"{path}: the manifest does not describe code ({type(err).__name__}: {err})") from err
         if not shared:
             objects = [bytes(members[name]) for name in sorted(members) if name.startswith("code/")]
-            return cls(objects, kernels, triple, cpu, features, origin=str(path))
-        from .native import check_host
-
-        check_host(triple, features, str(path))
-        return cls([], kernels, triple, cpu, features, library=NativeLibrary.from_shared(path))
+            made = cls(objects, kernels, triple, cpu, features, origin=str(path))
+        else:
+            check_host(triple, features, str(path))
+            made = cls([], kernels, triple, cpu, features, library=NativeLibrary.from_shared(path))
+        unpack_imports(made, manifest.get("imports", ()), members, path, made._library)
+        return made
 
 
 def _load(manifest: Mapping, members: Mapping[str, memoryview], path: Path) -> CompiledModule:
@@ -182,6 +184,17 @@ def _load(manifest: Mapping, members: Mapping[str, memoryview], path: Path) -> C
     return module
 
 
+def _pack(module: CompiledModule, folder: str, how: object) -> tuple[dict, dict]:
+    return {"kind": "code", **module.manifest(), "folder": folder}, {f"{folder}/{name}": data for name, data in module.members().items()}
+
+
+def _unpack(fact: Mapping, members: Mapping[str, memoryview], path: Path, library: NativeLibrary | None) -> CompiledModule:
+    folder = str(fact["folder"]) + "/"
+    own = {name[len(folder):]: members[name] for name in members if name.startswith(folder)}
+    return CompiledModule.from_artifact({**fact, "imports": ()}, own, path)
+
+
 register_loader("library", _load)
+register_import_kind("code", CompiledModule, _pack, _unpack)
 
 __all__ = ["CompiledModule", "KernelInfo", "read_artifact", "write_artifact"]

@@ -8,17 +8,17 @@ without one the archive is written under that name, and `load_module` reads eith
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..support.errors import BuildError
 from .artifact import write_artifact
+from .c_compiler import find_compiler, support_object
+from .imports import Packing, linked_sources, pack_imports
 
 if TYPE_CHECKING:
     from .compiled import CompiledModule
@@ -42,6 +42,9 @@ def export(
     path = Path(file_name)
     facts = {**code.manifest(), **manifest}
     linker = _linker(path, cc, link, code.triple)
+    if code._imports:
+        imported, more = pack_imports(code, Packing(linker is not None, cc, options or None))
+        facts, members = {**facts, "imports": imported}, {**members, **more}
     if linker is None:
         write_artifact(path, {**code.members(), **members}, facts)
     else:
@@ -68,17 +71,10 @@ def _for_host(triple: str) -> bool:
     return not triple or _kind(triple) == _kind(host_triple())
 
 
-def find_compiler() -> list[str] | None:
-    """The command of a C compiler, or None."""
-    for name in (os.environ.get("CC"), "cc", "gcc", "clang"):
-        if name and shutil.which(name.split()[0]):
-            return name.split()
-    return [sys.executable, "-m", "ziglang", "cc"] if find_spec("ziglang") else None
-
-
 def link_shared(code: "CompiledModule", linker: Sequence[str], options: Sequence[str] = ()) -> bytes:
-    """The bytes of a shared library made of the module's objects and the thread pool they call."""
-    objects = [*code.objects, support_object(code.triple)]
+    """The bytes of a shared library made of the module's objects, the C code it imports and the thread pool they call."""
+    external = linked_sources(code)
+    objects = [*code.objects, *(o for m in external for o in m.object_code(linker, options)), support_object(code.triple)]
     with tempfile.TemporaryDirectory(prefix="anchorleg-") as folder:
         files = []
         for number, data in enumerate(objects):
@@ -87,7 +83,8 @@ def link_shared(code: "CompiledModule", linker: Sequence[str], options: Sequence
         output = str(Path(folder, "library"))
         # a library whose threads run must never be unmapped
         flags = ["-shared", "-fPIC", "-pthread"] + (["-Wl,-z,nodelete"] if "darwin" not in sys.platform else [])
-        command = [*linker, *flags, "-o", output, "@" + _response(folder, files), "-lm", *options]
+        libraries = ["-lm", "-lstdc++"] if any(m.is_cplusplus for m in external) else ["-lm"]
+        command = [*linker, *flags, "-o", output, "@" + _response(folder, files), *libraries, *options]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise BuildError(f"linking failed: {' '.join(linker)}: {done.stderr.strip()[-2000:]}")
@@ -99,14 +96,3 @@ def _response(folder: str, files: Sequence[str]) -> str:
     listing = Path(folder, "objects.txt")
     listing.write_text("\n".join(f'"{name}"' for name in files))
     return str(listing)
-
-
-def support_object(triple: str) -> bytes:
-    """Object code of the pool, the workspace functions and the error text, for a shared library of its own."""
-    from . import llvm
-    from .arguments import arguments_text
-    from .halves import conversions_text
-    from .threads import error_text, runtime_text
-
-    target = triple or llvm.host_triple()
-    return llvm.compile_text(runtime_text(target) + error_text() + conversions_text() + arguments_text(declare_error=False), opt=2)
