@@ -213,6 +213,7 @@ def an_ij():
     (2 * U == 7, False), (2 * U == 6, U == 3), ((U == V) & (U != V), False), ((K * N + K) // N, K), ((I * N + K) % N, K), (K < N, True),
     (U // N * N + U % N, U), (tir.truncdiv(U, N) * N * 4 + V + tir.truncmod(U, N) * 4, U * 4 + V), (U // N // M * N * M + U // N % M * N + U % N, U),
     (U // N * M + U % N, U % N + U // N * M), (U // (N + 1) * (N + 1) + U % (N + 1), U),
+    (tir.min((N + 7) // 8, N // 8), N // 8), (tir.max(N // 8, (N - 9) // 8), N // 8), (N // 8 * 8 <= N, True), (tir.min(N // 4, N // 8), tir.min(N // 4, N // 8)),
     (U % N < N, True), (tir.truncmod(U, N * M) < N * M, True), (U % V < V, U % V < V), (U % N < N - 1, U % N + 1 < N),
     (tir.Select(U < 3, True, U < 5), U < 5), (tir.FloorDiv(tir.Ramp(I * 8, tir.const(1, "int64"), 8), tir.Broadcast(tir.const(8, "int64"), 8)),
                                               tir.Broadcast(I, 8)),
@@ -229,6 +230,14 @@ def test_unchanged_expressions_keep_their_identity():
     an = arith.Analyzer()
     for e in (I * 4 + J, tir.exp(tir.Var("f", "float32")) + 1.0, tir.likely(U < V), tir.if_then_else(U < V, U, V)):
         assert an.simplify(e) is e
+
+
+def test_the_last_index_does_not_bind_in_whole_tiles():
+    an = arith.Analyzer()
+    an.bind(I, Range(0, tir.min((N + 7) // 8 - 1, N // 8 - 1) + 1))
+    an.bind(J, Range(0, 8))
+    assert expr_deep_equal(an.simplify(tir.min(N - 1, I * 8 + J)), I * 8 + J)
+    assert an.can_prove(I * 8 + J < N) and not an.can_prove(I * 8 + J + 1 < N)
 
 
 def test_constraint_scope_ends():

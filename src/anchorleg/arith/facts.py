@@ -12,6 +12,7 @@ _MAX_FACTS = 24
 _MAX_DEPTH = 48  # atoms nested deeper than this get the bounds of their kind only
 _ABSENT = object()
 REMAINDERS = ("f%", "t%")  # by divisors that are not known
+_BOUNDED = ("min", "//", *REMAINDERS)  # kinds of atoms that have symbolic bounds of their own
 
 
 class Facts:
@@ -208,9 +209,9 @@ class Facts:
         """Whether ``lin >= 0`` can be proved."""
         if self.bound(lin)[0] >= 0:
             return True
-        if depth >= 3 or not lin.terms or not (self.conditions or self.lower or self.upper or any(a.kind in REMAINDERS for a, _ in lin.terms)):
+        if depth >= 3 or not lin.terms or not (self.conditions or self.lower or self.upper or any(a.kind in _BOUNDED for a, _ in lin.terms)):
             return False
-        return self._by_condition(lin, depth) or self._by_symbolic_bound(lin, depth)
+        return self._by_condition(lin, depth) or self._by_symbolic_bound(lin, depth) or self._by_quotients(lin, depth)
 
     def _by_condition(self, lin: Lin, depth: int) -> bool:
         factors = dict(lin.terms)
@@ -226,18 +227,35 @@ class Facts:
 
     def _by_symbolic_bound(self, lin: Lin, depth: int) -> bool:
         for a, k in lin.terms:
-            for other in self.lower.get(a, ()) if k > 0 else self._above(a):
+            for other in self.lower.get(a, ()) if k > 0 else self._above(a, k):
                 rest = self.space.add(lin, self.space.add(self.space.of_atom(a), other, -1), -k)
                 if self.nonnegative(rest, depth + 1):
                     return True
         return False
 
-    def _above(self, a: Atom) -> tuple[Lin, ...]:
-        """Symbolic upper bounds of an atom: those learnt, and the divisor of a remainder (which, where it is evaluated, is not 0)."""
+    def _above(self, a: Atom, k: int) -> tuple[Lin, ...]:
+        """Symbolic upper bounds of an atom that occurs with the factor ``k``: those learnt, and those that its kind has."""
         known = self.upper.get(a, ())
-        if a.kind in REMAINDERS and self.bound(a.args[1])[0] >= 0:
+        if a.kind in REMAINDERS and self.bound(a.args[1])[0] >= 0:  # where it is evaluated, the divisor is not 0
             return (*known, self.space.shift(a.args[1], -1))
-        return known
+        return (*known, *a.args) if a.kind == "min" else known
+
+    def _by_quotients(self, lin: Lin, depth: int) -> bool:
+        """By ``c * floor(x / c) <= x``, and by the difference of two quotients of which one is of a number greater by a constant."""
+        quotients = [(a, k) for a, k in lin.terms if a.kind == "//"]
+        for a, k in quotients:
+            x, c = a.args
+            if k < 0 and k % c == 0:
+                without = self.space.add(lin, self.space.of_atom(a), -k)
+                if self.nonnegative(self.space.add(without, x, k // c), depth + 1):
+                    return True
+            for b, m in quotients:
+                more = self.space.add(x, b.args[0], -1) if m == -k and k > 0 and b.args[1] == c else None
+                if more is not None and more.is_const:
+                    without = self.space.add(self.space.add(lin, self.space.of_atom(a), -k), self.space.of_atom(b), -m)
+                    if self.nonnegative(self.space.shift(without, more.const // c * k), depth + 1):
+                        return True
+        return False
 
 
 def normal_shape(lin: Lin) -> tuple[tuple[tuple[int, int], ...], int]:

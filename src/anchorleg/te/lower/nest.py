@@ -235,13 +235,39 @@ class StageNest:
     def _update(self) -> Stmt:
         info = self.info
         places = self._places()
-        sources = self.owner.evaluator.run(info.values, info.root_values)
+        roots = self._clamped_roots()
+        sources = self.owner.evaluator.run(info.values, roots)
         indices = [self._indices(p, info.loop_values) for p in places]
         held = [BufferLoad(p.buffer, i) for p, i in zip(places, indices)]
         results = combined(info.combiner, held, sources)
         stmt = self._store_guarded(store_together(places, results, indices))
-        (condition,) = self.owner.evaluator.run([info.condition], info.root_values)  # type: ignore[list-item]
+        (condition,) = self.owner.evaluator.run([info.condition], roots)  # type: ignore[list-item]
         return stmt if isinstance(condition, IntImm) and condition.value else IfThenElse(condition, stmt)
+
+    # ------------------------------------------------------------ sums past the end
+
+    def _clamps(self, iv: IterVar) -> bool:
+        """Whether sums past the end of ``iv`` are made (and never read) rather than asked about.
+
+        So it is where a tile in registers reaches past an end that is not known: every load takes the last entry instead.
+        """
+        info, ctx = self.info, self.ctx
+        if info.combiner is None or info.stage.scope != "local" or info.attach is None or self._mark(iv).iter_type != IterVar.Unrolled:
+            return False
+        extent = self.owner.bounds._index(info.shape[self._axis_number(iv)])
+        return extent.value is None and ctx.bounds(extent)[0] is not None and info.extents[id(iv)].value is not None
+
+    def _axis_number(self, iv: IterVar) -> int:
+        return next(k for k, axis in enumerate(self.op.axis) if axis is iv)
+
+    def _clamped_roots(self) -> Values:
+        """The index values that the terms of a sum are read at."""
+        roots, ctx = dict(self.info.root_values), self.ctx
+        for iv, extent in zip(self.op.axis, self.info.shape):
+            if any(iv is leaf for leaf in self.leaves) and self._clamps(iv):
+                last = ctx.sub(self.owner.bounds._index(extent), ctx.const(1))
+                roots[id(iv.var)] = ctx.min(roots[id(iv.var)], last)
+        return roots
 
     # ------------------------------------------------------------ conditions
 
@@ -261,7 +287,8 @@ class StageNest:
         ctx, found = self.ctx, []
         value = ctx.add(low, values[id(iv)])
         end = ctx.sub(ctx.add(low, self.info.extents[id(iv)]), extent)
-        if not ctx.always_at_most(end, 0) and not ctx.always_at_most(ctx.sub(value, extent), -1):
+        leaf = any(iv is each for each in self.leaves)
+        if not (leaf and self._clamps(iv)) and not ctx.always_at_most(end, 0) and not ctx.always_at_most(ctx.sub(value, extent), -1):
             found.append(self._guard(LT, value, extent))
         if not ctx.always_at_least(low, 0) and not ctx.always_at_least(value, 0):
             found.append(self._guard(GE, value, ctx.const(0)))

@@ -190,13 +190,19 @@ def _tile_output(s: Schedule, final: ComputeOp, tile: Tile, lanes: int, work: fl
 
 LARGE_BYTES = 1 << 20  # padded inputs beyond this, a second-level cache, are padded a stripe at a time
 MOST_STRIPE_BYTES = 384 << 10
+UNKNOWN_STRIPE = 4  # rows in a stripe of a plane whose size is not known
 
 
 def _large_padding(anchor: Operation) -> ComputeOp | None:
-    """The convolution's padded input when it is worth padding in stripes: too large for the cache, of many rows, packed by vectors."""
+    """The convolution's padded input when it is worth padding in stripes: packed by vectors, of many rows, and too large for the cache.
+
+    What is not known is taken to be large.
+    """
     padded = anchor.input_tensors[0]
-    if not padded.op.tag.endswith(",pad") or not all(isinstance(d, int) for d in dims(padded)) or dims(padded)[4] < 4:
+    if not padded.op.tag.endswith(",pad") or dims(padded)[4] < 4:
         return None
+    if not all(isinstance(d, int) for d in dims(padded)):
+        return padded.op
     size = 4
     for d in dims(padded):
         size *= d
@@ -208,6 +214,8 @@ def _padded_rows(anchor: Operation, padding: Operation | None, tile: Tile) -> in
     if padding is None:
         return 1
     _, chunks, padded, wide, block = dims(padding.output(0))
+    if not all(isinstance(d, int) for d in (padded, wide)):
+        return max(1, UNKNOWN_STRIPE // tile.rows)
     tiles = _rounds(dims(anchor.output(0))[2], tile.rows)
     most = max(4, MOST_STRIPE_BYTES // (chunks * wide * block * 4) * dims(anchor.output(0))[2] // padded // tile.rows)
     count = min(tiles, most)
@@ -215,6 +223,7 @@ def _padded_rows(anchor: Operation, padding: Operation | None, tile: Tile) -> in
 
 
 STRIPE_BYTES = 128 << 10  # of padded input kept between rows: a fraction of a second-level cache
+UNKNOWN_COLUMNS = 8  # columns per tile of a plane whose width is not known
 EDGE_COLUMNS = 4  # columns per tile where the borders have loops of their own
 
 
@@ -245,12 +254,14 @@ def schedule_depthwise_conv2d_NCHWc(outs: Any, target: Any = None) -> Schedule:
 def _by_channels(anchor: Operation) -> bool:
     """Whether windows over (rows, columns) of (n, chunk, y, x, lane) are reduced channel by channel."""
     return (isinstance(anchor, ComputeOp) and anchor.tag in ("depthwise_conv2d_NCHWc", "pool_max", "pool_sum") and len(anchor.axis) == 5
-            and len(anchor.reduce_axis) == 2 and _static(anchor))
+            and len(anchor.reduce_axis) == 2 and _known_channels(anchor))
 
 
 def _edges_apart(anchor: Operation, padding: Operation) -> bool:
     """Whether loops of their own for the borders pay: few taps, many points between, and enough blocks of channels for the threads."""
     batch, chunks, height, width, _ = dims(anchor.output(0))
+    if not _static(anchor):
+        return False
     strided = dims(padding.output(0))[2] >= 2 * height
     return _taps(anchor) <= 9 and batch * chunks >= 4 and min(height, width) >= (14 if strided else 40)
 
@@ -268,7 +279,7 @@ def _depthwise_loops(s: Schedule, final: ComputeOp, anchor: Operation, padding: 
     stage = s[final]
     _, _, height, width, block = dims(anchor.output(0))
     n, oc, y, x, lane = stage.op.axis
-    cols = min(EDGE_COLUMNS, width) if edges else depthwise_columns(width, max(1, block // lanes), registers)
+    cols = min(EDGE_COLUMNS, width) if edges else _columns_at_once(width, max(1, block // lanes), registers)
     yo, yi = stage.split(y, factor=height if edges else stripe_rows(anchor, padding))
     xo, xi = stage.split(x, factor=cols)
     parts = _lane_parts(stage, lane, lanes)
@@ -287,12 +298,18 @@ def _depthwise_loops(s: Schedule, final: ComputeOp, anchor: Operation, padding: 
     return xo
 
 
+def _columns_at_once(width: Any, vectors: int, registers: int) -> int:
+    return depthwise_columns(width, vectors, registers) if isinstance(width, int) else max(1, min(UNKNOWN_COLUMNS, registers // (2 * vectors)))
+
+
 def stripe_rows(anchor: Operation, padding: Operation | None) -> int:
     """Rows of the output whose padded input fits into a stripe, preferably a divisor of the height."""
     _, _, height, width, block = dims(anchor.output(0))
     if padding is None:
         return 1
     _, _, padded, wide, _ = dims(padding.output(0))
+    if not all(isinstance(d, int) for d in (height, padded, wide)):
+        return 2 * UNKNOWN_STRIPE
     step = max(1, padded // height)
     most = max(1, min(height, (STRIPE_BYTES // (wide * block * 4) - extent_of(anchor.reduce_axis[0])) // step))
     return next((r for r in range(most, max(1, most // 2) - 1, -1) if height % r == 0), most)

@@ -55,8 +55,6 @@ def alter_conv2d(attrs: Any, inputs: Sequence[Any], tinfos: Sequence[Any], out_t
         return None
     known = all(isinstance(d, int) for d in (*dims(data), *out_type.dims))
     if attrs.groups == channels == rows["O"] and attrs.groups > 1:
-        if not known:
-            return None
         return _depthwise(attrs, inputs, channels, outputs, rows, lanes)
     per_in, per_out = channels // attrs.groups, outputs // attrs.groups
     ic, oc = _offered_block(inputs[0], per_in) or channel_block(per_in, lanes), channel_block(per_out, lanes)
