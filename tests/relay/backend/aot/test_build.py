@@ -103,6 +103,17 @@ def test_element_wise_kernels_work_in_place():
     np.testing.assert_allclose(run(factory, x=value)[0], reference(mod, value).numpy(), rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("operator", [relay.nn.softmax, relay.nn.log_softmax])
+def test_what_works_row_by_row_needs_memory_for_one_row_only(operator):
+    x = relay.var("x", shape=(2, 3, 200, 12), dtype="float32")
+    y = operator(x)
+    mod = IRModule.from_expr(relay.Function([x], relay.add(y, x)))
+    factory = build_c(mod)
+    assert factory.plan.total <= 12 * 4
+    value = RNG.standard_normal((2, 3, 200, 12)).astype("float32")
+    np.testing.assert_allclose(run(factory, x=value)[0], reference(mod, value).numpy(), rtol=1e-4, atol=1e-5)
+
+
 def test_the_c_interface_has_upstreams_names():
     factory = build_c(chain(), mod_name="speech")
     header, source = factory.lib.sources.header, factory.lib.imported_modules[0].get_source()

@@ -6,6 +6,7 @@ from typing import Any, Callable, Sequence
 from ....tir.data_layout import Layout
 from ....topi import nn
 from ....topi.nn.conv2d_cpu import conv2d_packed, depthwise_conv2d_packed, schedule_conv2d_NCHWc, schedule_depthwise_conv2d_NCHWc
+from ....topi.nn.dot import conv2d_NCHWc_dot, dense_pack_dot, takes_dots
 from ....topi.nn.dense_cpu import batch_matmul_cpu, dense_cpu, schedule_product
 from ....topi.nn.planes_cpu import schedule_planes
 from ....topi.nn.rows_cpu import schedule_rows
@@ -21,14 +22,17 @@ CPU_LEVEL = 15
 Applies = Callable[[Any, Sequence[Any]], bool]
 
 
-def add_for_cpu(op_name: str, compute: Any, schedule: Any, applies: Applies | None = None) -> None:
-    """Adds an implementation for processors, used where ``applies(attrs, inputs)``; the general one stays beside it."""
+def add_for_cpu(op_name: str, compute: Any, schedule: Any, applies: Applies | None = None, in_c: bool = False) -> None:
+    """Adds an implementation for processors, used where ``applies(attrs, inputs)``; the general one stays beside it.
+
+    ``in_c``: for C code too, which has no vectors, since it needs less memory.
+    """
     general, short = GENERAL[op_name], op_name.removeprefix("nn.")
     fallback = STRATEGIES[op_name].fdefault
 
     def strategy(attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any) -> OpStrategy:
         made = fallback(attrs, inputs, out_type, target)
-        if target.kind.name != "c" and (applies is None or applies(attrs, inputs)):
+        if (in_c or target.kind.name != "c") and (applies is None or applies(attrs, inputs)):
             made.add_implementation(wrap_compute(compute or general), wrap_schedule(schedule), name=f"{short}.cpu", plevel=CPU_LEVEL)
         return made
 
@@ -42,11 +46,14 @@ def _blocks(name: str, letter: str) -> int:
 
 
 def _packed(attrs: Any, ins: Sequence[Any]) -> bool:
-    """Data NCHW<n>c, weight OIHW<n>i<m>o, result NCHW<m>c, all of floats."""
+    """Data NCHW<n>c, weight OIHW<n>i<m>o, result NCHW<m>c, all of floats; or of bytes, the weight OIHW<n/4>i<m>o4i."""
     data, out = attrs.data_layout, attrs.out_layout or attrs.data_layout
     icb, ocb = _blocks(data, "c"), _blocks(out, "c")
-    return (data == f"NCHW{icb}c" and out == f"NCHW{ocb}c" and attrs.kernel_layout == f"OIHW{icb}i{ocb}o" and ins[0].dtype == "float32"
-            and ins[1].dtype == "float32" and nn.common.dims(ins[0])[1] % _groups(attrs, ins) == 0 and _whole_groups(attrs, ins))
+    if data != f"NCHW{icb}c" or out != f"NCHW{ocb}c" or nn.common.dims(ins[0])[1] % _groups(attrs, ins) or not _whole_groups(attrs, ins):
+        return False
+    if attrs.kernel_layout == f"OIHW{icb // 4}i{ocb}o4i":
+        return takes_dots(ins[0], ins[1], attrs.out_dtype)
+    return attrs.kernel_layout == f"OIHW{icb}i{ocb}o" and ins[0].dtype == "float32" and ins[1].dtype == "float32"
 
 
 def _groups(attrs: Any, ins: Sequence[Any]) -> int:
@@ -60,16 +67,19 @@ def _whole_groups(attrs: Any, ins: Sequence[Any]) -> bool:
 
 
 def _conv_nchwc(attrs: Any, ins: Sequence[Any], out: Any) -> Any:
+    if ins[1].ndim == 7:
+        return conv2d_NCHWc_dot(ins[0], ins[1], attrs.strides, attrs.padding, attrs.dilation, attrs.groups)
     return nn.conv2d_NCHWc(ins[0], ins[1], attrs.strides, attrs.padding, attrs.dilation, attrs.data_layout,
                            attrs.out_layout or attrs.data_layout, out.dtype, attrs.groups)
 
 
 def _packed_depthwise(attrs: Any, ins: Sequence[Any]) -> bool:
-    """Data and result NCHW<n>c, weight OIHW1i<n>o with one output per input channel."""
+    """Data and result NCHW<n>c, weight OIHW1i<n>o with one output per input channel; of floats, or of bytes added up in int32."""
     data, out = attrs.data_layout, attrs.out_layout or attrs.data_layout
     block = _blocks(data, "c")
-    return (data == out == f"NCHW{block}c" and attrs.kernel_layout == f"OIHW1i{block}o" and ins[0].dtype == "float32"
-            and ins[1].dtype == "float32" and nn.common.dims(ins[1])[:2] == (nn.common.dims(ins[0])[1], 1))
+    kinds = ins[0].dtype, ins[1].dtype
+    taken = kinds == ("float32", "float32") or kinds[0] in ("int8", "uint8") and kinds[1] == "int8" and attrs.out_dtype == "int32"
+    return (data == out == f"NCHW{block}c" and attrs.kernel_layout == f"OIHW1i{block}o" and taken and nn.common.dims(ins[1])[:2] == (nn.common.dims(ins[0])[1], 1))
 
 
 def _depthwise_nchwc(attrs: Any, ins: Sequence[Any], out: Any) -> Any:
@@ -93,8 +103,13 @@ def _batch_matmul(attrs: Any, ins: Sequence[Any], out: Any) -> Any:
     return batch_matmul_cpu(*ins, out.dtype, attrs.transpose_a, attrs.transpose_b)
 
 
-def _three_dims(attrs: Any, ins: Sequence[Any]) -> bool:
-    return ins[1].ndim == 3
+def _packed_once(attrs: Any, ins: Sequence[Any]) -> bool:
+    """A weight packed by columns; or, of bytes, by columns and fours of rows."""
+    return ins[1].ndim == 3 or takes_dots(ins[0], ins[1], attrs.out_dtype)
+
+
+def _dense_pack(attrs: Any, ins: Sequence[Any], out: Any) -> Any:
+    return GENERAL["nn.contrib_dense_pack"](attrs, ins, out) if ins[1].ndim == 3 else dense_pack_dot(*ins, out.dims[-1])
 
 
 def _plain_blocks(attrs: Any, ins: Sequence[Any]) -> tuple[int, int]:
@@ -163,7 +178,7 @@ add_for_cpu("nn.dense", lambda a, i, o: dense_cpu(*i, o.dtype), schedule_product
 add_for_cpu("nn.contrib_conv2d_NCHWc", _conv_nchwc, schedule_conv2d_NCHWc, _packed)
 add_for_cpu("nn.contrib_depthwise_conv2d_NCHWc", _depthwise_nchwc, schedule_depthwise_conv2d_NCHWc, _packed_depthwise)
 add_for_cpu("nn.contrib_conv2d_winograd_without_weight_transform", _winograd, schedule_conv2d_winograd_NCHWc, _packed_winograd)
-add_for_cpu("nn.contrib_dense_pack", None, schedule_product, _three_dims)
+add_for_cpu("nn.contrib_dense_pack", _dense_pack, schedule_product, _packed_once)
 add_for_cpu("nn.matmul", None, schedule_product)
 add_for_cpu("nn.batch_matmul", _batch_matmul, schedule_product)
 for _name in ("nn.max_pool2d", "nn.avg_pool2d"):
@@ -172,4 +187,4 @@ for _name in GENERAL:
     if _name.startswith(("nn.global_", "nn.adaptive_")):
         add_for_cpu(_name, None, lambda outs, target: schedule_reduce(outs))
 for _name in ("nn.softmax", "nn.fast_softmax", "nn.log_softmax", "nn.layer_norm", "nn.instance_norm", "nn.l2_normalize"):
-    add_for_cpu(_name, None, schedule_rows)
+    add_for_cpu(_name, None, schedule_rows, in_c=True)
