@@ -10,7 +10,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _ROOMS = ("arith", "autotvm", "contrib", "driver", "instrument", "ir", "nd", "relay", "runtime", "support", "target", "te", "tir",
-          "topi", "transform", "error", "testing", "rpc", "micro")
+          "topi", "transform", "error", "testing", "rpc", "micro", "script")
 _NAMES = {
     "IRModule": "ir.module", "TVMError": "support.errors", "AnchorlegError": "support.errors",
     "cpu": "runtime.device", "cuda": "runtime.device", "gpu": "runtime.device", "device": "runtime.device",

@@ -24,6 +24,24 @@ class NodeMap(dict):
         return list(super().values())
 
 
+class NodeList(tuple):
+    """A tuple that also equals a list of the same nodes, as upstream's arrays do."""
+
+    __slots__ = ()
+    __hash__ = tuple.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return tuple.__eq__(self, tuple(other)) if isinstance(other, (list, tuple)) else NotImplemented
+
+    def __ne__(self, other: object) -> bool:
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else not equal
+
+    def __getitem__(self, index: Any) -> Any:
+        found = tuple.__getitem__(self, index)
+        return NodeList(found) if isinstance(index, slice) else found
+
+
 class IRModule(Node):
     """Functions by global name, algebraic data types, and module attributes.
 

@@ -6,6 +6,7 @@ import importlib
 from typing import Any as _Any_
 
 from ..ir.expr import PrimExpr
+from .block import Block, BlockRealize, BufferRegion, MatchBufferRegion
 from .buffer import Buffer, BufferLoad, ProducerLoad, decl_buffer
 from .expr import (EQ, GE, GT, LE, LT, NE, Add, And, Any, BinaryExpr, Broadcast, Call, Cast, CmpExpr, CommReducer, Div, FloatImm, FloorDiv,
                    FloorMod, IntImm, IterVar, Let, LogicalExpr, Max, Min, Mod, Mul, Not, Or, Ramp, Range, Reduce, Select, Shuffle,

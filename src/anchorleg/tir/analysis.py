@@ -9,11 +9,13 @@ from ..ir.node import Node
 from ..ir.op import Op
 from . import expr as tir
 from . import stmt as ts
+from .block_access import block_access_regions
 from .buffer import Buffer, BufferLoad
+from .device_constraints import apply_prim_func_arg_and_result_memory_constraints, get_prim_func_arg_and_result_memory_constraints
 from .dtypes import info
 from .equal import expr_deep_equal
 from .function import PrimFunc
-from .functor import kids, post_order
+from .functor import StmtVisitor, kids, post_order
 
 
 def undefined_vars(node: Node, defs: Iterable[tir.Var] = ()) -> list[tir.Var]:
@@ -125,6 +127,50 @@ def calculate_allocated_bytes(func: PrimFunc) -> dict[str, int]:
     return total
 
 
+class _PeakBytes(StmtVisitor):
+    """The most bytes that nested allocations of a kind hold at once, each rounded up to the alignment."""
+
+    def __init__(self, kind: type, alignment: int) -> None:
+        super().__init__()
+        self.kind, self.alignment, self.now, self.peak = kind, alignment, 0, 0
+
+    def default(self, s: ts.Stmt) -> Any:
+        size = _aligned_bytes(s, self.alignment) if isinstance(s, self.kind) else 0
+        self.now += size
+        self.peak = max(self.peak, self.now)
+        for k in kids(s):
+            if isinstance(k, ts.Stmt):
+                yield k
+        self.now -= size
+
+
+def _aligned_bytes(s: Any, alignment: int) -> int:
+    """Bytes of an allocation; 0 where its size is not known."""
+    if not all(isinstance(e, IntImm) for e in s.extents):
+        return 0
+    t = info(s.dtype)
+    size = (t.bits + 7) // 8 * t.lanes
+    for e in s.extents:
+        size *= e.value
+    return -(-size // alignment) * alignment
+
+
+def _peak_bytes(func: PrimFunc, kind: type, alignment: int) -> int:
+    counter = _PeakBytes(kind, max(1, int(alignment)))
+    counter.visit(func.body)
+    return counter.peak
+
+
+def calculate_workspace_bytes(func: PrimFunc, workspace_byte_alignment: int) -> int:
+    """The most bytes that a function's allocations hold at once; each is rounded up to the alignment."""
+    return _peak_bytes(func, ts.Allocate, workspace_byte_alignment)
+
+
+def calculate_constant_bytes(func: PrimFunc, constant_byte_alignment: int) -> int:
+    """The most bytes that a function's constants take at once; each is rounded up to the alignment."""
+    return _peak_bytes(func, ts.AllocateConst, constant_byte_alignment)
+
+
 def verify_well_formed(func: Any, assert_mode: bool = True) -> bool:
     """Whether a function (or all loop programs of a module) is well formed; with ``assert_mode`` an error says what is not."""
     from .verify import verify
@@ -138,5 +184,6 @@ def verify_well_formed(func: Any, assert_mode: bool = True) -> bool:
     return not problems
 
 
-__all__ = ["BufferAccess", "buffer_access", "calculate_allocated_bytes", "estimate_tir_flops", "expr_deep_equal", "undefined_vars",
-           "verify_well_formed"]
+__all__ = ["BufferAccess", "apply_prim_func_arg_and_result_memory_constraints", "block_access_regions", "buffer_access",
+           "calculate_allocated_bytes", "calculate_constant_bytes", "calculate_workspace_bytes", "estimate_tir_flops", "expr_deep_equal",
+           "get_prim_func_arg_and_result_memory_constraints", "undefined_vars", "verify_well_formed"]

@@ -5,6 +5,7 @@ from typing import Any as _Any, Mapping, Sequence
 
 from ..ir.attrs import DictAttrs
 from ..ir.expr import BaseFunc
+from ..ir.module import NodeList
 from ..ir.node import ATTRS, BINDS, CHILD, Node
 from ..ir.type import TupleType
 from .buffer import Buffer
@@ -33,7 +34,7 @@ class PrimFunc(BaseFunc):
                 handles.append(handle)
             else:
                 handles.append(p)
-        self.params = tuple(handles)
+        self.params: tuple[Var, ...] = NodeList(handles)
         self.buffers: tuple[Buffer | None, ...] = tuple(table.get(id(v)) for v in handles)
         self.body, self.ret_type = body, ret_type if ret_type is not None else TupleType(())
         self.attrs, self.span, self._checked_type = attrs if attrs is not None else DictAttrs(), span, None

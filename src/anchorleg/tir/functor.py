@@ -21,6 +21,7 @@ from ..ir.node import Node
 from . import build, intrin
 from . import expr as tir
 from . import stmt as ts
+from .block import Block, BlockRealize, BufferRegion, MatchBufferRegion
 from .buffer import Buffer, BufferLoad, ProducerLoad
 from .function import PrimFunc
 
@@ -35,6 +36,15 @@ _NONE: tuple[Node, ...] = ()
 
 def _bounds(s: ts.BufferRealize) -> list[PrimExpr]:
     return [e for r in s.bounds for e in (r.min, r.extent)]
+
+
+def _block_kids(s: Block) -> list[Node]:
+    """The domains of a block's axes and the bounds of its regions, then its statements."""
+    ranges = [a.dom for a in s.iter_vars]
+    for r in (*s.reads, *s.writes, *(m.source for m in s.match_buffers)):
+        ranges.extend(r.region)
+    bounds = [e for r in ranges if r is not None for e in (r.min, r.extent)]
+    return [*bounds, s.body] if s.init is None else [*bounds, s.init, s.body]
 
 
 _KIDS: dict[type, Callable[[Any], Sequence[Node]]] = {
@@ -65,6 +75,8 @@ _KIDS: dict[type, Callable[[Any], Sequence[Node]]] = {
     ts.LetStmt: lambda s: (s.value, s.body),
     ts.AssertStmt: lambda s: (s.condition, s.message, s.body),
     ts.AttrStmt: lambda s: (s.value, s.body),
+    Block: _block_kids,
+    BlockRealize: lambda s: (*s.iter_values, s.predicate, s.block),
     PrimFunc: lambda f: (f.body,),
 }
 
@@ -305,6 +317,7 @@ _STMT_FIELDS: dict[type, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
     ts.LetStmt: (("value",), "", ("body",)),
     ts.AssertStmt: (("condition",), "", ("body",)),
     ts.AttrStmt: (("value",), "", ("body",)),
+    BlockRealize: (("predicate",), "iter_values", ("block",)),
 }
 _HOLDS_BUFFER = (ts.BufferStore, ts.BufferRealize, ts.DeclBuffer)
 
@@ -327,7 +340,9 @@ class StmtMutator(ExprMutator):
     def default(self, s: ts.Stmt) -> Any:
         """Rewrites a statement's expressions, then its statements; what a subclass's method falls back to:
         ``return (yield from self.default(s))``."""
-        return (yield from _default_seq(s)) if type(s) is ts.SeqStmt else (yield from self._default_one(s))
+        if type(s) is ts.SeqStmt:
+            return (yield from _default_seq(s))
+        return (yield from self._default_block(s)) if type(s) is Block else (yield from self._default_one(s))
 
     def _default_one(self, s: ts.Stmt) -> Any:
         exprs, many, stmts = _STMT_FIELDS[type(s)]
@@ -349,6 +364,24 @@ class StmtMutator(ExprMutator):
                 if new is not old:
                     changes[name] = new
         return s.replace(**changes) if changes else s
+
+    def _default_block(self, s: Block) -> Any:
+        changes: dict[str, Any] = {}
+        if not self._identity_exprs:
+            changes = {"iter_vars": tuple(a if a.dom is None else a.replace(dom=self.range(a.dom)) for a in s.iter_vars),
+                       "alloc_buffers": tuple(map(self.buffer, s.alloc_buffers)), "reads": tuple(map(self.region, s.reads)),
+                       "writes": tuple(map(self.region, s.writes)), "match_buffers": tuple(map(self._match, s.match_buffers))}
+        if s.init is not None:
+            changes["init"] = yield s.init
+        changes["body"] = yield s.body
+        return s.replace(**changes)
+
+    def region(self, r: BufferRegion) -> BufferRegion:
+        """A region with its buffer and bounds rewritten."""
+        return r.replace(buffer=self.buffer(r.buffer), region=tuple(map(self.range, r.region)))
+
+    def _match(self, m: MatchBufferRegion) -> MatchBufferRegion:
+        return m.replace(buffer=self.buffer(m.buffer), source=self.region(m.source))
 
     def _change_many(self, s: ts.Stmt, name: str, changes: dict[str, Any]) -> None:
         old = getattr(s, name)

@@ -608,11 +608,13 @@ _CACHE: "weakref.WeakKeyDictionary[PrimFunc, Callable[..., Any]]" = weakref.Weak
 
 def compile_primfunc(func: PrimFunc, externs: Mapping[str, Callable[..., Any]] | None = None) -> Callable[..., Any]:
     """The Python function for a loop program (kept while the program lives, unless ``externs`` are given)."""
+    from .transform.lower_blocks import lower_blocks
+
     if externs:
-        return _Compiler(func, externs).compile()
+        return _Compiler(lower_blocks(func), externs).compile()
     found = _CACHE.get(func)
     if found is None:
-        found = _CACHE[func] = _Compiler(func, {}).compile()
+        found = _CACHE[func] = _Compiler(lower_blocks(func), {}).compile()
     return found
 
 

@@ -1,6 +1,8 @@
 """Small helpers of the backends: mangled module names, kernel names."""
 from __future__ import annotations
 
+from enum import IntEnum
+
 from ...support.errors import ArgumentError
 
 _PREFIX = "tvmgen"
@@ -15,3 +17,11 @@ def mangle_module_name(mod_name: str | None) -> str:
     if mod_name.startswith(_PREFIX):
         raise ArgumentError(f"the module name {mod_name!r} is expected to be the plain name: it has the prefix {_PREFIX!r} already")
     return f"{_PREFIX}_{mod_name}"
+
+
+class CallType(IntEnum):
+    """How an ahead-of-time program calls kernels: packed arguments looked up by name, the packed C signature by symbol, or plain pointers."""
+
+    Packed = 0
+    CPacked = 1
+    Unpacked = 2

@@ -15,6 +15,7 @@ from ..dtypes import lanes_of
 from ..function import PrimFunc
 from ..functor import StmtMutator
 from .common import func_pass
+from .lower_blocks import compact_strides, lower_blocks
 
 _ZERO, _ONE = IntImm(INDEX_DTYPE, 0), IntImm(INDEX_DTYPE, 1)
 
@@ -27,16 +28,6 @@ class _Layout(NamedTuple):
     mins: Sequence[PrimExpr]
     strides: Sequence[PrimExpr]
     offset: PrimExpr
-
-
-def compact_strides(shape: Sequence[PrimExpr]) -> list[PrimExpr]:
-    """The strides of a row-major array."""
-    strides: list[PrimExpr] = []
-    step: PrimExpr = _ONE
-    for d in reversed(shape):
-        strides.append(step)
-        step = build.mul(step, d)
-    return strides[::-1]
 
 
 def _extent(shape: Sequence[PrimExpr], strides: Sequence[PrimExpr], offset: PrimExpr) -> PrimExpr:
@@ -145,8 +136,8 @@ def _vmul(a: PrimExpr, b: PrimExpr) -> PrimExpr:
 
 
 def flatten(func: PrimFunc, cache_line_size: int = 64, create_bound_attributes: bool = False) -> PrimFunc:
-    """The function with all buffers in one dimension, and ``Allocate`` in place of ``BufferRealize``."""
-    return _Flatten().func(func)
+    """The function with all buffers in one dimension, and ``Allocate`` in place of ``BufferRealize``; blocks become loops first."""
+    return _Flatten().func(lower_blocks(func))
 
 
 StorageFlatten = func_pass("StorageFlatten", flatten)

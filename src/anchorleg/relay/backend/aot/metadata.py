@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
+from ....ir.module import NodeMap
 from ...function import Function
 
 
@@ -11,8 +12,8 @@ class FunctionInfo:
 
     def __init__(self, workspace_sizes: Mapping[Any, int], io_sizes: Mapping[Any, int], constant_sizes: Mapping[Any, int],
                  tir_primfuncs: Mapping[Any, Any] | None = None, relay_primfuncs: Mapping[Any, Function] | None = None) -> None:
-        self.workspace_sizes, self.io_sizes, self.constant_sizes = dict(workspace_sizes), dict(io_sizes), dict(constant_sizes)
-        self.tir_primfuncs, self.relay_primfuncs = dict(tir_primfuncs or {}), dict(relay_primfuncs or {})
+        self.workspace_sizes, self.io_sizes, self.constant_sizes = NodeMap(workspace_sizes), NodeMap(io_sizes), NodeMap(constant_sizes)
+        self.tir_primfuncs, self.relay_primfuncs = NodeMap(tir_primfuncs or {}), NodeMap(relay_primfuncs or {})
 
     def __repr__(self) -> str:
         return f"FunctionInfo(workspace={list(self.workspace_sizes.values())}, io={list(self.io_sizes.values())}, constants={list(self.constant_sizes.values())})"
