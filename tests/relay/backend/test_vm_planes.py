@@ -48,13 +48,19 @@ def squeezed(x: Any) -> Any:
     return relay.multiply(y, gate)
 
 
+def pyramid(x: Any) -> Any:
+    once = conv(8, 16, 3, 2)(x)
+    twice = conv(16, 16, 3, 2)(once)
+    return conv(16, 16, 1)(relay.add(once, relay.nn.upsampling(twice, 2, 2)))
+
+
 NETS: dict[str, tuple[int, Callable[[Any], Any]]] = {
     "conv 3x3": (32, conv(32, 48, 3)), "conv 1x1": (16, conv(16, 64, 1)), "conv 3x3 by 2": (16, conv(16, 32, 3, 2)), "stem": (3, conv(3, 16, 3, 2)),
     "depthwise 3x3": (32, conv(32, 32, 3, 1, 32)), "depthwise 5x5 by 2": (16, conv(16, 16, 5, 2, 16)), "depthwise 9x9": (8, conv(8, 8, 9, 1, 8)),
     "groups": (32, conv(32, 32, 3, 1, 2)), "dilated": (16, conv(16, 16, 3, 1, 1, 2, 2)), "odd channels": (20, conv(20, 12, 3)), "residual": (32, residual),
     "max pool": (16, lambda x: relay.nn.max_pool2d(conv(16, 16, 1)(x), (3, 3), (2, 2), padding=(1, 1))),
     "branches": (8, branches), "squeezed": (8, squeezed),
-    "softmax": (16, lambda x: relay.nn.softmax(conv(16, 16, 1)(x), 1)),
+    "pyramid": (8, pyramid), "softmax": (16, lambda x: relay.nn.softmax(conv(16, 16, 1)(x), 1)),
 }
 
 
@@ -73,8 +79,9 @@ def test_networks_over_unknown_planes(name: str) -> None:
     exe, wanted = compiled(name)
     assert [e.name for e in exe.packed if e.kind == "host"] == []
     machine = VirtualMachine(exe, cpu())
+    unit = 4 if name == "pyramid" else 1  # planes that halve twice
     for k, width in enumerate(EDGES):
-        data = RNG.standard_normal((1 + k % 2, NETS[name][0], EDGES[-1 - k], width)).astype("float32")
+        data = RNG.standard_normal((1 + k % 2, NETS[name][0], EDGES[-1 - k] * unit, width * unit)).astype("float32")
         want = wanted(data).numpy()
         np.testing.assert_allclose(machine.run(data).numpy(), want, rtol=1e-4, atol=1e-4 * max(1, np.abs(want).max()))
 

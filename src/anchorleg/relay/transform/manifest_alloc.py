@@ -434,8 +434,17 @@ class Formulas:
 
     def __init__(self, at_hand: dict[Dim, AnyDim], others: dict[Dim, AnyDim]) -> None:
         self.at_hand, self.others = at_hand, others
-        self.plain = {d.terms[0][0]: a for d, a in at_hand.items() if len(d.terms) == 1 and d.terms[0][1] == 1}  # type: ignore[union-attr]
+        self.plain: dict[tuple[int, ...], Any] = {}  # by product of atoms
+        for d, a in sorted(at_hand.items(), key=lambda item: len(item[0].terms)):  # type: ignore[union-attr]
+            self._learn(d, a)
         self.made: dict[Dim, Any] = dict(at_hand)
+
+    def _learn(self, size: Dim, at_hand: AnyDim) -> None:
+        """A size that is a product of atoms, and a constant perhaps, tells the product."""
+        constant = sum(c for m, c in size.terms if not m)  # type: ignore[union-attr]
+        products = [(m, c) for m, c in size.terms if m]  # type: ignore[union-attr]
+        if len(products) == 1 and products[0][1] == 1:
+            self.plain.setdefault(products[0][0], tir_op.subtract(at_hand, IntImm("int64", constant)) if constant else at_hand)
 
     def of(self, size: Dim) -> Any:
         """The size as an expression of those at hand; one of its own where there is none."""
