@@ -70,6 +70,7 @@ asinh, acosh = _unary("asinh", T.asinh, "The inverse hyperbolic sine."), _unary(
 floor, ceil = _unary("floor", T.floor, "The greatest integer not above x."), _unary("ceil", T.ceil, "The least integer not below x.")
 trunc = _unary("trunc", T.trunc, "x without its fraction.")
 round = _unary("round", T.round, "The nearest integer, halves away from zero.")
+rint = _unary("rint", T.nearbyint, "The nearest integer, halves to the even one.")
 abs = _unary("abs", T.abs, "The absolute value.")
 sign = _unary("sign", scalar_sign, "-1, 0 or 1 by the sign; NaN stays NaN.")
 negative = _unary("negative", T.negative, "x with its sign turned.")
@@ -81,5 +82,5 @@ isfinite = _predicate("isfinite", T.isfinite, "Whether x is neither infinite nor
 isinf = _predicate("isinf", T.isinf, "Whether x is infinite.")
 
 __all__ = ["exp", "fast_exp", "erf", "fast_erf", "tanh", "fast_tanh", "sigmoid", "log", "log2", "log10", "sqrt", "rsqrt", "sin", "cos", "tan",
-           "sinh", "cosh", "asin", "acos", "atan", "atanh", "asinh", "acosh", "floor", "ceil", "trunc", "round", "abs", "sign", "negative",
+           "sinh", "cosh", "asin", "acos", "atan", "atanh", "asinh", "acosh", "floor", "ceil", "trunc", "round", "rint", "abs", "sign", "negative",
            "identity", "logical_not", "bitwise_not", "isnan", "isfinite", "isinf"]

@@ -18,6 +18,7 @@ OPTIMIZE: tuple[str, ...] = (
     "CombineParallelDense",
     "CombineParallelBatchMatmul",
     "FoldConstant",
+    "IntegerProducts",
     "FoldScaleAxis",
     "FoldConstant",
     "SimplifyExpr",

@@ -24,6 +24,7 @@ OPTIMIZE: tuple[str, ...] = (
     "CombineParallelDense",
     "CombineParallelBatchMatmul",
     "FoldConstant",           # weights of the steps above become constants again
+    "IntegerProducts",        # products of shifted bytes by products of the bytes themselves; needs the weights constant
     "FoldScaleAxis",          # scales move into convolution weights
     "FoldConstant",
     "SimplifyExpr",

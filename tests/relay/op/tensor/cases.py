@@ -63,12 +63,12 @@ UNARY = {
     "asin": (np.arcsin, FLOATS, (-1, 1)), "acos": (np.arccos, FLOATS, (-1, 1)), "atan": (np.arctan, FLOATS, (-4, 4)),
     "asinh": (np.arcsinh, FLOATS, (-4, 4)), "acosh": (np.arccosh, FLOATS, (1.1, 9)), "atanh": (np.arctanh, FLOATS, (-0.9, 0.9)),
     "floor": (np.floor, NUMBERS, (-4, 4)), "ceil": (np.ceil, NUMBERS, (-4, 4)), "trunc": (np.trunc, NUMBERS, (-4, 4)),
-    "round": (_half_away, NUMBERS, (-4, 4)), "sign": (np.sign, NUMBERS, (-4, 4)), "abs": (np.abs, NUMBERS, (-4, 4)),
+    "round": (_half_away, NUMBERS, (-4, 4)), "rint": (lambda x: np.rint(x) if x.dtype.kind == "f" else x, NUMBERS, (-4, 4)), "sign": (np.sign, NUMBERS, (-4, 4)), "abs": (np.abs, NUMBERS, (-4, 4)),
     "negative": (np.negative, NUMBERS, (-4, 4)), "copy": (lambda x: x, (*NUMBERS, "bool"), (-4, 4)),
     "logical_not": (np.logical_not, ("bool", "int32", "float32"), (-1, 1)),
     "bitwise_not": (np.invert, (*SIGNED, *UNSIGNED, "bool"), (0, 0)),
 }
-ON_SPECIAL = ("exp", "log", "sqrt", "rsqrt", "sigmoid", "tanh", "floor", "ceil", "trunc", "round", "sign", "abs", "negative", "sin", "atan", "erf")
+ON_SPECIAL = ("exp", "log", "sqrt", "rsqrt", "sigmoid", "tanh", "floor", "ceil", "trunc", "round", "rint", "sign", "abs", "negative", "sin", "atan", "erf")
 
 
 def _trunc_div(a, b):

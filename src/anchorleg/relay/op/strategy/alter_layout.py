@@ -38,10 +38,47 @@ def _for_processor() -> Any:
     return target if target is not None and "cpu" in target.keys and target.kind.name != "c" else None  # C code has no vectors to pack for
 
 
+def of_bytes(tinfos: Sequence[Any], out_type: Any) -> bool:
+    """Whether this is a product of bytes with signed bytes (or, channel by channel, int16), that is added up in int32."""
+    return tinfos[0].dtype in ("int8", "uint8") and tinfos[1].dtype in ("int8", "int16") and out_type.dtype == "int32"
+
+
+def pack_conv2d(attrs: Any, inputs: Sequence[Any], tinfos: Sequence[Any], out_type: Any, lanes: int) -> Any:
+    """A convolution of bytes over packed channels: as many outputs as a vector of int32 has lanes, four input channels at a time."""
+    if attrs.data_layout not in ("NCHW", "NHWC") or attrs.out_layout not in ("", attrs.data_layout) or sorted(attrs.kernel_layout) != sorted("OIHW"):
+        return None
+    channels, outputs = dims(tinfos[0])[attrs.data_layout.index("C")], out_type.dims[attrs.data_layout.index("C")]
+    rows = dict(zip(attrs.kernel_layout, dims(tinfos[1])))
+    if not all(isinstance(d, int) and d for d in (channels, outputs, *rows.values())):
+        return None
+    if attrs.groups == channels == rows["O"] and attrs.groups > 1:
+        return _depthwise(attrs, inputs, channels, outputs, rows, lanes) if all(isinstance(d, int) for d in (*dims(tinfos[0]), *out_type.dims)) else None
+    if tinfos[1].dtype != "int8":
+        return None
+    per_in, oc = channels // attrs.groups, channel_block(outputs // attrs.groups, lanes)
+    offered = _offered_block(inputs[0], per_in)
+    ic = offered if offered % 4 == 0 and offered else channel_block(per_in, max(4, lanes))
+    if oc < 4 or ic % 4 or outputs // attrs.groups % oc:
+        return None
+    changes = _spelled_out(attrs, rows, outputs, data_layout=f"NCHW{ic}c", kernel_layout=f"OIHW{ic // 4}i{oc}o4i", out_layout=f"NCHW{oc}c")
+    return Call(Op.get("nn.contrib_conv2d_NCHWc"), inputs, changes)
+
+
+def pack_dense(attrs: Any, inputs: Sequence[Any], tinfos: Sequence[Any], lanes: int) -> Any:
+    """A product of bytes with a weight packed in blocks of columns, four rows at a time."""
+    units, inner = dims(tinfos[1])
+    if not tinfos[0].ndim or not all(isinstance(d, int) and d for d in (units, inner)) or inner % 4 or tinfos[1].dtype != "int8" or not isinstance(inputs[1], Constant):
+        return None
+    attrs = DensePackAttrs(units=units, out_dtype=attrs.out_dtype, weight_layout=f"NC{column_block(units, lanes)}n4c")
+    return Call(Op.get("nn.contrib_dense_pack"), inputs, attrs)
+
+
 def alter_conv2d(attrs: Any, inputs: Sequence[Any], tinfos: Sequence[Any], out_type: Any) -> Any:
     """``nn.conv2d`` over floats in NCHW or NHWC as a convolution over packed channels; None where it is left alone."""
     target = _for_processor()
     data, weight = tinfos[0], tinfos[1]
+    if target is not None and of_bytes(tinfos, out_type):
+        return pack_conv2d(attrs, inputs, tinfos, out_type, lanes_of(target, "int32"))
     if target is None or data.dtype != "float32" or weight.dtype != "float32" or out_type.dtype != "float32":
         return None
     if attrs.data_layout not in ("NCHW", "NHWC") or attrs.out_layout not in ("", attrs.data_layout) or "G" in attrs.kernel_layout:
@@ -118,6 +155,8 @@ def _depthwise(attrs: Any, inputs: Sequence[Any], channels: int, outputs: int, r
 def alter_dense(attrs: Any, inputs: Sequence[Any], tinfos: Sequence[Any], out_type: Any) -> Any:
     """``nn.dense`` over floats as a product with a weight packed in blocks of columns."""
     target = _for_processor()
+    if target is not None and of_bytes(tinfos, out_type):
+        return pack_dense(attrs, inputs, tinfos, lanes_of(target, "int32"))
     if target is None or any(t.dtype != "float32" for t in tinfos) or out_type.dtype != "float32" or not tinfos[0].ndim:
         return None
     units, inner = dims(tinfos[1])

@@ -16,7 +16,7 @@ from ....topi.reduction_schedule import schedule_reduce
 from ....topi.vector import lanes_of
 from ..op import OpStrategy
 from .alter_layout import channel_block
-from .nn import DEFAULT_LEVEL, GENERAL, STRATEGIES, wrap_compute, wrap_schedule
+from .nn import GENERAL, STRATEGIES, wrap_compute, wrap_schedule
 
 CPU_LEVEL = 15
 Applies = Callable[[Any, Sequence[Any]], bool]
@@ -78,7 +78,7 @@ def _packed_depthwise(attrs: Any, ins: Sequence[Any]) -> bool:
     data, out = attrs.data_layout, attrs.out_layout or attrs.data_layout
     block = _blocks(data, "c")
     kinds = ins[0].dtype, ins[1].dtype
-    taken = kinds == ("float32", "float32") or kinds[0] in ("int8", "uint8") and kinds[1] == "int8" and attrs.out_dtype == "int32"
+    taken = kinds == ("float32", "float32") or kinds[0] in ("int8", "uint8") and kinds[1] in ("int8", "int16") and attrs.out_dtype == "int32"
     return (data == out == f"NCHW{block}c" and attrs.kernel_layout == f"OIHW1i{block}o" and taken and nn.common.dims(ins[1])[:2] == (nn.common.dims(ins[0])[1], 1))
 
 

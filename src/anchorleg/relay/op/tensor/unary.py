@@ -83,6 +83,7 @@ _TABLE: list[tuple[str, Any, Any, str, int]] = [
     ("ceil", _on_floats(np.ceil), ANYTHING, "The least integer not below the input.", 3),
     ("trunc", _on_floats(np.trunc), ANYTHING, "The input without its fraction.", 3),
     ("round", round_numpy, ANYTHING, "The nearest integer, halves away from zero.", 3),
+    ("rint", _on_floats(np.rint), ANYTHING, "The nearest integer, halves to the even one.", 3),
     ("sign", sign_numpy, NUMBERS, "-1, 0 or 1 by the sign of the input; NaN stays NaN.", 3),
     ("abs", np.abs, ANYTHING, "The absolute value.", 3),
     ("negative", np.negative, NUMBERS, "The input with its sign turned; unsigned integers wrap around.", 3),
@@ -111,7 +112,7 @@ tan, cos, cosh, sin, sinh, tanh = (_made[n] for n in ("tan", "cos", "cosh", "sin
 acos, acosh, asin, asinh, atan, atanh = (_made[n] for n in ("acos", "acosh", "asin", "asinh", "atan", "atanh"))
 fast_exp, fast_erf, fast_tanh, erf = _made["fast_exp"], _made["fast_erf"], _made["fast_tanh"], _made["erf"]
 sqrt, rsqrt, sigmoid = _made["sqrt"], _made["rsqrt"], _made["sigmoid"]
-floor, ceil, trunc, round, sign, abs = (_made[n] for n in ("floor", "ceil", "trunc", "round", "sign", "abs"))
+floor, ceil, trunc, round, rint, sign, abs = (_made[n] for n in ("floor", "ceil", "trunc", "round", "rint", "sign", "abs"))
 negative, logical_not, bitwise_not, copy = (_made[n] for n in ("negative", "logical_not", "bitwise_not", "copy"))
 isnan, isfinite, isinf = _made["isnan"], _made["isfinite"], _made["isinf"]
 

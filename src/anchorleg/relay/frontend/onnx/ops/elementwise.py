@@ -111,9 +111,7 @@ def is_inf(n: NodeContext) -> RelayExpr:
 
 def round_half_even(n: NodeContext, x: RelayExpr) -> RelayExpr:
     """The nearest integer, halves to the even one."""
-    half, two = n.like(0.5, x), n.like(2, x)
-    tie = call("equal", call("abs", call("subtract", x, call("trunc", x))), half)
-    return where(tie, call("multiply", call("round", call("multiply", x, half)), two), call("round", x))
+    return call("rint", x)
 
 
 @op("Round")
