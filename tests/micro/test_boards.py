@@ -8,6 +8,8 @@ import subprocess
 import numpy as np
 import pytest
 
+from anchorleg.ir.memory_pools import PoolInfoProperties, WorkspaceMemoryPools, WorkspacePoolInfo
+from anchorleg.ir.transform import PassContext
 from anchorleg.micro import BOARDS, create_project
 
 from .models import NETWORKS, build_c
@@ -41,6 +43,19 @@ def test_emulated_boards_agree_with_the_host(name, board, tmp_path):
             np.testing.assert_array_equal(got, expected)
         else:
             np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("board", ["mps2-an385", "riscv32"])
+def test_inputs_and_results_in_the_workspace_on_a_board(board, tmp_path):
+    """The input in the small pool, the rest where there is room; the program copies to where ``map_inputs`` points."""
+    pools = WorkspaceMemoryPools([WorkspacePoolInfo("tcm", [], PoolInfoProperties(size_hint_bytes=4096)), WorkspacePoolInfo("sram", [])])
+    with PassContext(opt_level=3, config={"tir.usmp.use_workspace_io": True}):
+        factory = build_c(NETWORKS["cnn"](), mod_name="cnn", workspace_memory_pools=pools)
+    project = create_project(factory, tmp_path, board)
+    if project.missing_tools():
+        pytest.skip(f"needs {', '.join(project.missing_tools())}")
+    assert project.make() == "", "the cross compiler warned"
+    assert project.make("run", timeout=120).rstrip().endswith("PASS")
 
 
 @pytest.mark.parametrize("name", NETWORKS)

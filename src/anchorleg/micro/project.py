@@ -138,12 +138,27 @@ def _test_files(factory: AOTExecutorFactoryModule, values: Mapping[str, np.ndarr
     prefix = factory.built.request.names.prefix
     fields = [(t.symbol, f"(void*)(uintptr_t)input_{t.symbol}") for t in factory.facts.inputs]
     structures = [f"static struct {prefix}_inputs inputs = {{{', '.join(v for _, v in fields)}}};"] if fields else []
-    structures.append(f"static struct {prefix}_outputs outputs = {{{', '.join(f'output_{i}' for i in range(len(expected)))}}};")
+    if factory.facts.maps is None:
+        structures.append(f"static struct {prefix}_outputs outputs = {{{', '.join(f'output_{i}' for i in range(len(expected)))}}};")
     structures += _pool_lines(factory, prefix)
-    arguments = ", ".join(f"&{s}" for s in factory.facts.structures)
     text = "\n".join([*arrays, *structures, "", "static const struct result results[] = {", *rows, "};", f"#define RESULTS {len(expected)}",
-                      f"#define TOLERANCE {tolerance!r}", f"#define RUN() {prefix}_run({arguments})", ""])
+                      f"#define TOLERANCE {tolerance!r}", *_run_lines(factory, prefix), ""])
     return {"test_data.h": text}
+
+
+def _run_lines(factory: AOTExecutorFactoryModule, prefix: str) -> list[str]:
+    """How the model is run: inputs and results that lie in its workspace are copied there and back."""
+    call = f"{prefix}_run({', '.join(f'&{s}' for s in factory.facts.structures)})"
+    if factory.facts.maps is None:
+        return [f"#define RUN() {call}"]
+    pools = "&workspace_pools" if "workspace_pools" in factory.facts.structures else ""
+    lines = ["static int32_t run_model(void) {"]
+    if factory.facts.inputs:
+        lines.append(f"    const struct {prefix}_inputs placed = {prefix}_map_inputs({pools});")
+    lines += [f"    memcpy(placed.{t.symbol}, inputs.{t.symbol}, sizeof input_{t.symbol});" for t in factory.facts.inputs]
+    lines += [f"    const int32_t status = {call};", f"    const struct {prefix}_outputs made = {prefix}_map_outputs({pools});"]
+    lines += [f"    memcpy(output_{i}, made.{t.symbol}, sizeof output_{i});" for i, t in enumerate(factory.facts.outputs)]
+    return [*lines, "    return status;", "}", "#define RUN() run_model()"]
 
 
 def _pool_lines(factory: AOTExecutorFactoryModule, prefix: str) -> list[str]:

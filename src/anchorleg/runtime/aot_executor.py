@@ -16,7 +16,7 @@ from .compiled import CompiledModule
 from .device import Device, cpu
 from .module import Module, PythonModule, register_loader
 from .native import get_num_threads
-from .ndarray import NDArray, array, empty
+from .ndarray import NDArray, array, empty, tensor_at
 from .packed_func import PackedFunc
 from .profiling import BenchmarkResult, measure
 
@@ -36,7 +36,8 @@ class AotFacts(NamedTuple):
     """How a model's entry is called.
 
     ``structures`` are the arrays of pointers it takes, in order: of "inputs", "outputs", "workspace_pools" and "params";
-    ``pools`` the bytes of each pool, ``scratch`` further bytes (fixed, per thread) that come as one more pool.
+    ``pools`` the bytes of each pool, ``scratch`` further bytes (fixed, per thread) that come as one more pool.  ``maps`` names the two
+    functions that say where inputs and results lie, for models that hold them in their workspace.
     """
 
     entry: str
@@ -46,12 +47,14 @@ class AotFacts(NamedTuple):
     pools: tuple[tuple[str, int], ...] = ()
     scratch: tuple[int, int] | None = None
     params: tuple[str, ...] = ()
+    maps: tuple[str, str] | None = None
 
     def to_json(self) -> dict:
         """The facts as plain data."""
         return {"entry": self.entry, "inputs": [list(t) for t in self.inputs], "outputs": [list(t) for t in self.outputs],
                 "structures": list(self.structures), "pools": [list(p) for p in self.pools],
-                "scratch": list(self.scratch) if self.scratch else None, "params": list(self.params)}
+                "scratch": list(self.scratch) if self.scratch else None, "params": list(self.params),
+                **({"maps": list(self.maps)} if self.maps else {})}
 
     @staticmethod
     def from_json(data: Mapping) -> AotFacts:
@@ -59,10 +62,10 @@ class AotFacts(NamedTuple):
         def tensors(rows: Sequence) -> tuple[TensorFacts, ...]:
             return tuple(TensorFacts(str(n), str(s), tuple(map(int, shape)), str(d)) for n, s, shape, d in rows)
 
-        scratch = data.get("scratch")
+        scratch, maps = data.get("scratch"), data.get("maps")
         return AotFacts(str(data["entry"]), tensors(data["inputs"]), tensors(data["outputs"]), tuple(map(str, data["structures"])),
                         tuple((str(n), int(s)) for n, s in data["pools"]), (int(scratch[0]), int(scratch[1])) if scratch else None,
-                        tuple(map(str, data["params"])))
+                        tuple(map(str, data["params"])), (str(maps[0]), str(maps[1])) if maps else None)
 
 
 def pool_contents_name(pool: str) -> str:
@@ -89,15 +92,13 @@ class AotExecutor:
 
     Parameters
     ----------
-    address, keep : the entry function and what keeps its code loaded.
+    library : the code, a function's address by its name.
     facts : how it is called.
     params : parameter name → tensor, for models whose parameters are not linked in.
     """
 
-    def __init__(self, address: int, keep: object, facts: AotFacts, params: Mapping[str, NDArray], device: Device) -> None:
-        self.facts, self.device, self._keep, self._params = facts, device, keep, dict(params)
-        self.inputs = [empty(t.shape, t.dtype, device) for t in facts.inputs]
-        self.outputs = [empty(t.shape, t.dtype, device) for t in facts.outputs]
+    def __init__(self, library: Mapping[str, int], facts: AotFacts, params: Mapping[str, NDArray], device: Device) -> None:
+        self.facts, self.device, self._library, self._params = facts, device, library, dict(params)
         self._input_numbers = {**{t.symbol: i for i, t in enumerate(facts.inputs)}, **{t.name: i for i, t in enumerate(facts.inputs)}}
         self._output_numbers = {**{t.symbol: i for i, t in enumerate(facts.outputs)}, **{t.name: i for i, t in enumerate(facts.outputs)}}
         self._pools = [_Memory(size) for _, size in facts.pools]
@@ -107,8 +108,21 @@ class AotExecutor:
                 ctypes.memmove(memory.address, _address(contents), contents.nbytes)
         if facts.scratch is not None:
             self._pools.append(_Memory(facts.scratch[0] + get_num_threads() * facts.scratch[1]))
-        self._call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * len(facts.structures))(address)
+        self.inputs = self._tensors(facts.inputs, 0)
+        self.outputs = self._tensors(facts.outputs, 1)
+        self._call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * len(facts.structures))(library[facts.entry])
         self._arguments = self._bind()
+
+    def _tensors(self, tensors: Sequence[TensorFacts], which: int) -> list[NDArray]:
+        """Inputs or results: tensors of their own, or the places in the workspace that the model names."""
+        if self.facts.maps is None or not tensors:
+            return [empty(t.shape, t.dtype, self.device) for t in tensors]
+        members = [(f"m{i}", ctypes.c_void_p) for i in range(len(tensors))]
+        structure = type("Pointers", (ctypes.Structure,), {"_fields_": members})
+        pools = (ctypes.c_void_p * max(1, len(self._pools)))(*(p.address for p in self._pools))
+        given = [ctypes.addressof(pools)] if "workspace_pools" in self.facts.structures else []
+        found = ctypes.CFUNCTYPE(structure, *[ctypes.c_void_p] * len(given))(self._library[self.facts.maps[which]])(*given)
+        return [tensor_at(getattr(found, name), t.shape, t.dtype, self) for (name, _), t in zip(members, tensors)]
 
     def _bind(self) -> list[Any]:
         pointers = {
@@ -151,6 +165,9 @@ class AotExecutor:
         self._arguments = self._bind()
 
     def _check(self, value: NDArray, facts: TensorFacts) -> None:
+        if self.facts.maps is not None:
+            raise ArgumentError(f"{facts.name!r} lies in the model's workspace (tir.usmp.use_workspace_io), which no other memory can stand in for: "
+                                "copy with set_input and get_output")
         if tuple(value.shape) != facts.shape or str(value.dtype) != facts.dtype:
             raise ArgumentError(f"{facts.name!r} is expected to be {facts.dtype}{list(facts.shape)}, got {value.dtype}{list(value.shape)}")
 
@@ -292,7 +309,7 @@ class AotExecutorFactory(Module):
         if len(devices) > 1 or devices and not isinstance(devices[0], Device):
             raise ArgumentError(f"Check failed: devices_.size() == 1 ({len(devices)} vs. 1) : Expect exactly 1 device passed.")
         library = self._code().native()
-        return AotExecutor(library[self.facts.entry], library, self.facts, self.linked_params, devices[0] if devices else cpu(0))
+        return AotExecutor(library, self.facts, self.linked_params, devices[0] if devices else cpu(0))
 
     def _code(self) -> CompiledModule:
         host: Callable[[], CompiledModule] | None = getattr(self.lib, "host_code", None)

@@ -243,6 +243,14 @@ def empty(
     return NDArray(np.ndarray(full, kind.numpy_dtype, aligned_bytes(count * kind.itemsize)), kind, where)
 
 
+def tensor_at(address: int, shape: Sequence[int], dtype: "str | DataType", owner: object = None, device: Device | None = None) -> NDArray:
+    """A dense tensor over memory at ``address`` that ``owner`` keeps alive."""
+    kind, extents = DataType(dtype), _checked_shape(shape)
+    size = int(np.prod(extents, dtype=np.int64)) * kind.itemsize
+    block = (ctypes.c_uint8 * size).from_address(address) if size else (ctypes.c_uint8 * 0)()
+    return NDArray(_shaped(np.frombuffer(block, np.uint8), extents, kind), kind, device, owner)
+
+
 def array(
     arr: object, device: "Device | str | None" = None, mem_scope: str | None = None, dtype: object = None
 ) -> NDArray:

@@ -266,4 +266,28 @@ def test_metadata():
     assert list(main.constant_sizes.values()) == [2 * 64 * 64 * 4]
     facts = factory.executor_codegen_metadata
     assert (facts.inputs, facts.outputs, facts.mod_name, facts.interface_api, facts.unpacked_api) == (["x"], ["output"], "m", "c", True)
+    (own,) = facts.pool_inputs.values()
+    assert (own.pool_info.pool_name, own.pool_info.is_internal, own.allocated_size) == ("global_workspace", True, factory.plan.total)
     assert factory.memory_picture().startswith("<svg") and "planned are" in factory.plan.report()
+
+
+def test_metadata_of_declared_pools():
+    factory = build_c(chain(5), workspace_memory_pools=WorkspaceMemoryPools([pool("sram", 256), pool("dram")]),
+                      constant_memory_pools=ConstantMemoryPools([constant_pool("flash")]))
+    found = {a.pool_info.pool_name: a for a in factory.executor_codegen_metadata.pool_inputs.values()}
+    assert {n: a.allocated_size for n, a in found.items()} == {**{p.name: p.used for p in factory.plan.pools}, "flash": 81920}
+    assert not any(a.pool_info.is_internal for a in found.values())
+    assert [c.byte_offset for c in found["flash"].pool_info.constant_info_array] == [i * 16384 for i in range(5)]
+
+
+def test_equal_constants_are_kept_once():
+    x, same = relay.var("x", shape=(1, 64), dtype="float32"), RNG.standard_normal((64, 64)).astype("float32") / 8
+    y = x
+    for _ in range(3):
+        y = relay.nn.relu(relay.nn.dense(y, relay.const(same.copy())))
+    mod, value = IRModule.from_expr(relay.Function([x], y)), RNG.standard_normal((1, 64)).astype("float32")
+    for factory in (build_c(mod), relay.build(mod, target="llvm", executor=Executor("aot"))):
+        assert sum(factory.function_metadata["__tvm_main__"].constant_sizes.values()) == same.nbytes
+        np.testing.assert_allclose(run(factory, x=value)[0], reference(mod, value).numpy(), rtol=1e-4, atol=1e-5)
+    apart = build_c(mod, {"link-params": False})  # the caller may hand over different ones
+    assert len(apart.linked_params) == 3

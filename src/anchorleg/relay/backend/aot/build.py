@@ -22,7 +22,7 @@ from .c_source import ConstantPool, CWriter, Names
 from .factory import AOTExecutorFactoryModule, BuildFacts
 from .llvm_text import LLVMMain, entry_arguments
 from .options import AotOptions, check_options
-from .program import Program, build_program, origin_of
+from .program import Choices, Program, build_program, origin_of
 
 Progress = Callable[[str, int, int], None]
 DEFAULT_POOL = "global_workspace"
@@ -91,7 +91,8 @@ def _build_c(fused: IRModule, code: GraphCode, functions: dict[str, Function], r
         lowered[name] = compiler.lower(func, request.target).prim_func.with_attr("global_symbol", name)
         request.progress(name, done + 1, len(functions))
     first = {name: emit_c_kernel(f, name) for name, f in lowered.items()}
-    program = build_program(code, functions, lambda name: first[name].workspace_bytes, _output_names(fused), in_place=True)
+    choices = Choices(in_place=True, merge_constants=request.options.link_params, workspace_io=request.options.workspace_io)
+    program = build_program(code, functions, lambda name: first[name].workspace_bytes, _output_names(fused), choices)
     layout = _plan(program, request, request.options.workspace_alignment)
     origins = _origins(code, functions)
     in_place = {s.kernel for s in program.steps if getattr(s, "in_place", False)}
@@ -99,11 +100,12 @@ def _build_c(fused: IRModule, code: GraphCode, functions: dict[str, Function], r
     constant_pools = _plan_constants(program, request)
     writer = CWriter(request.names, program, layout, kernels, request.options, [p.pool_name for p in request.workspace_pools], constant_pools)
     library = CLibraryModule(writer.sources(), f"{request.names.prefix}.h", [*functions, writer.names.of("__tvm_main__")])
-    structures = tuple(kind for kind, *_ in writer.structures())
+    structures = tuple(kind for kind, *_ in writer.entry_structures())
     pools = [(p.name, max(1, p.used)) for p in layout.pools if p.name in writer.external] + [(p.name, p.size) for p in constant_pools]
     unlinked = {c.name: c.data for i, c in enumerate(program.constants) if not writer.linked and i not in writer.pooled}
-    facts = AotFacts(writer.names.of("run"), _tensors(program.inputs), _tensors(program.outputs), structures, tuple(pools), None, tuple(unlinked))
-    built = BuildFacts(fused, request, program, layout, functions, lowered, {n: k.workspace_bytes for n, k in first.items()}, code.params)
+    maps = (writer.names.of("map_inputs"), writer.names.of("map_outputs")) if request.options.workspace_io else None
+    facts = AotFacts(writer.names.of("run"), _tensors(program.inputs), _tensors(program.outputs), structures, tuple(pools), None, tuple(unlinked), maps)
+    built = BuildFacts(fused, request, program, layout, functions, lowered, {n: k.workspace_bytes for n, k in first.items()}, code.params, constant_pools)
     contents = {pool_contents_name(p.name): np.frombuffer(writer.pool_contents(p), np.uint8) for p in constant_pools}
     return AOTExecutorFactoryModule(library, facts, {**unlinked, **contents}, built)
 
@@ -152,7 +154,8 @@ def _build_llvm(fused: IRModule, code: GraphCode, functions: dict[str, Function]
     hosted = request.options.runtime == "cpp"
     threaded = any(k.workspace_bytes_per_task for k in kernels.values())
     scratch_apart = hosted and threaded
-    program = build_program(code, functions, lambda n: 0 if scratch_apart else kernels[n].workspace_bytes, _output_names(fused))
+    program = build_program(code, functions, lambda n: 0 if scratch_apart else kernels[n].workspace_bytes, _output_names(fused),
+                            Choices(merge_constants=request.options.link_params))
     layout = _plan(program, request, max(64, request.options.workspace_alignment))
     names, external = request.names, [p.pool_name for p in request.workspace_pools]
     linked = request.options.link_params
@@ -185,7 +188,8 @@ def _link_llvm(text: str, entry: str, kernels: dict[str, CompiledKernel], reques
 
 
 def build_for_executor(mod: IRModule, target: Any, executor: Any, mod_name: str, progress: Progress | None, folded: Sequence[str],
-                       runtime: Any = None, workspace_memory_pools: Any = None, constant_memory_pools: Any = None) -> AOTExecutorFactoryModule:
+                       runtime: Any = None, workspace_memory_pools: Any = None, constant_memory_pools: Any = None,
+                       external_targets: Sequence[Any] = ()) -> AOTExecutorFactoryModule:
     """What ``relay.build`` calls for ``Executor("aot")`` with an optimised module."""
     from ...transform.pipelines import FUSE, pipeline
     from ..runtime import Runtime

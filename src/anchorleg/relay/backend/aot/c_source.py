@@ -80,7 +80,7 @@ class CWriter:
         return [] if self.linked else [c.symbol for i, c in enumerate(self.program.constants) if i not in self.pooled]
 
     def structures(self) -> list[tuple[str, str, list[str], str]]:
-        """(kind, what it is, members, member type) of each structure that the entry takes."""
+        """(kind, what it is, members, member type) of each structure of the interface."""
         found = [("inputs", "input tensors", [t.symbol for t in self.program.inputs], "void*"),
                  ("outputs", "output tensors", [t.symbol for t in self.program.outputs], "void*")]
         if self.pool_fields:
@@ -88,6 +88,10 @@ class CWriter:
         if self.parameter_fields:
             found.append(("params", "parameters", self.parameter_fields, "const void*"))
         return [s for s in found if s[2]]
+
+    def entry_structures(self) -> list[tuple[str, str, list[str], str]]:
+        """The structures that the entry takes: without inputs and outputs where these lie in the workspace."""
+        return [s for s in self.structures() if not self.options.workspace_io or s[0] not in ("inputs", "outputs")]
 
     # -- header
 
@@ -101,6 +105,7 @@ class CWriter:
                       for t in tensors]
         for kind, what, members, ctype in self.structures():
             lines += ["", f"/* Pointers to the {what} */", f"struct {self.names.of(kind)} {{", *(f"  {ctype} {m};" for m in members), "};"]
+        lines += self._map_declarations() if self.options.workspace_io else []
         lines += ["", "/* Runs the model; 0 on success. */", self.entry_prototype() + ";", "",
                   "/* Bytes of working memory */", f"#define {self.names.macro('WORKSPACE_SIZE')} {self.layout.total}"]
         for pool in self.layout.pools:
@@ -127,15 +132,42 @@ class CWriter:
 
     def entry_prototype(self) -> str:
         """``int32_t tvmgen_default_run(…)``"""
-        params = [f"struct {self.names.of(kind)}* {kind}" for kind, *_ in self.structures()]
+        params = [f"struct {self.names.of(kind)}* {kind}" for kind, *_ in self.entry_structures()]
         return f"int32_t {self.names.of('run')}({', '.join(params) or 'void'})"
+
+    # -- inputs and results in the workspace
+
+    def _map_prototype(self, kind: str) -> str:
+        pools = f"struct {self.names.of('workspace_pools')}* workspace_pools" if self.pool_fields else "void"
+        return f"struct {self.names.of(kind)} {self.names.of('map_' + kind)}({pools})"
+
+    def _mapped(self) -> list[tuple[str, list[Tensor], list[Place]]]:
+        found = [("inputs", self.program.inputs, self.program.input_places), ("outputs", self.program.outputs, self.program.output_places)]
+        return [f for f in found if f[1]]
+
+    def _map_declarations(self) -> list[str]:
+        return [line for kind, *_ in self._mapped() for line in
+                ("", f"/* Where the {kind} lie in the workspace; write inputs before every run, read outputs before the next */", self._map_prototype(kind) + ";")]
+
+    def map_functions(self) -> list[str]:
+        """The functions that say where inputs and results lie."""
+        unused = "    (void)workspace_pools;\n" if self.pool_fields else ""
+        return [f"{self._map_prototype(kind)} {{\n{unused}    struct {self.names.of(kind)} {kind};\n"
+                + "".join(f"    {kind}.{t.symbol} = {self._mapped_place(p)};\n" for t, p in zip(tensors, places))
+                + f"    return {kind};\n}}\n" for kind, tensors, places in self._mapped()]
+
+    def _mapped_place(self, place: Place) -> str:
+        found = self.layout.places[place.index]
+        if found.pool in self.pool_fields:
+            return f"(uint8_t*)workspace_pools->{found.pool} + {found.offset}"
+        return f"{self._pool_variable(found.pool)} + {found.offset}"
 
     # -- entry
 
     def entry(self) -> str:
         """``lib0.c``: the entry, which takes the structures apart, and the packed entry when asked for."""
         declared = [self.main_prototype() + ";"]
-        arguments = [f"inputs->{t.symbol}" for t in self.program.inputs] + [f"outputs->{t.symbol}" for t in self.program.outputs]
+        arguments = [f"{kind}->{member}" for kind, _, members, _ in self.entry_structures() if kind in ("inputs", "outputs") for member in members]
         arguments += [f"(uint8_t*)workspace_pools->{name}" for name in self.pool_fields] + [f"params->{name}" for name in self.parameter_fields]
         body = f"{self.entry_prototype()} {{\n    return {self.names.of('__tvm_main__')}({', '.join(arguments)});\n}}\n"
         functions = [body]
@@ -160,7 +192,7 @@ class CWriter:
 
     def main_prototype(self) -> str:
         """``int32_t tvmgen_default___tvm_main__(…)``: a pointer for each input, output, pool and unlinked parameter."""
-        params = [f"void* {t.symbol}_buffer_var" for t in (*self.program.inputs, *self.program.outputs)]
+        params = [f"void* {t.symbol}_buffer_var" for t in (*self.program.inputs, *self.program.outputs) if not self.options.workspace_io]
         params += [f"uint8_t* {name}_pool_var" for name in self.pool_fields] + [f"const void* {name}" for name in self.parameter_fields]
         return f"int32_t {self.names.of('__tvm_main__')}({', '.join(params) or 'void'})"
 
@@ -172,7 +204,8 @@ class CWriter:
         if self.linked and not self.binary:
             declarations += [constant_array(c.symbol, array_of(c), section=" " + section) for i, c in enumerate(self.program.constants) if i not in self.pooled]
         declarations.append(self.main_prototype() + ";")
-        return CSource(f"Kernels and main function of {self.names.prefix}", self.kernels, [self.main()], (), (), declarations).text
+        maps, includes = (self.map_functions(), [f'"{self.names.prefix}.h"']) if self.options.workspace_io else ([], [])
+        return CSource(f"Kernels and main function of {self.names.prefix}", self.kernels, [self.main(), *maps], includes, (), declarations).text
 
     def _workspace(self, name: str, size: int) -> str:
         return f"static uint8_t {self._pool_variable(name)}[{size}] __attribute__((aligned({self.options.workspace_alignment})));"

@@ -1,17 +1,18 @@
 """The factory that ``relay.build`` returns for the ahead-of-time executor."""
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple
+from typing import Any, Mapping, NamedTuple, Sequence
 
-from ....ir.memory_pools import AllocatedPoolInfo
+from ....ir.memory_pools import AllocatedPoolInfo, ConstantInfo, ConstantPoolInfo, PoolInfo, WorkspacePoolInfo
 from ....ir.module import IRModule
 from ....runtime.aot_executor import AotExecutorFactory, AotFacts
 from ....runtime.module import Module
+from ....tir.usmp.utils import PoolAllocation
 from ..memory import MemoryLayout
 from .c_module import CLibraryModule
 from ..memory.picture import draw
 from .metadata import ExecutorCodegenMetadata, FunctionInfo
-from .program import KernelCall, Program
+from .program import WORKSPACE, KernelCall, Program
 
 
 class BuildFacts(NamedTuple):
@@ -25,6 +26,7 @@ class BuildFacts(NamedTuple):
     lowered: Mapping[str, Any]
     scratch: Mapping[str, int]
     params: Mapping[str, Any]
+    constant_pools: Sequence[Any] = ()
 
 
 class AOTExecutorFactoryModule(AotExecutorFactory):
@@ -86,7 +88,27 @@ def _kernel_io(program: Program) -> dict[str, int]:
 
 def _executor_metadata(built: BuildFacts) -> ExecutorCodegenMetadata:
     request, program = built.request, built.program
-    pools = [AllocatedPoolInfo(p, use.used) for p, use in zip(request.workspace_pools, built.layout.pools)]
+    declared = {p.pool_name: p for p in request.workspace_pools}
+    workspaces: dict[str, PoolInfo] = {use.name: declared.get(use.name) or _own_pool(use.name, request.target) for use in built.layout.pools}
+    pools = [AllocatedPoolInfo(workspaces[use.name], use.used) for use in built.layout.pools if use.used or use.name in declared]
+    pools += [_constant_pool(p, request, program) for p in built.constant_pools]
+    allocations = {t.symbol: PoolAllocation(workspaces[built.layout.places[p.index].pool], built.layout.places[p.index].offset)
+                   for t, p in zip((*program.inputs, *program.outputs), (*program.input_places, *program.output_places)) if p.kind == WORKSPACE}
+    inputs = {f"{p.pool_info.pool_name}_{i}_var": AllocatedPoolInfo(p.pool_info, p.allocated_size, i) for i, p in enumerate(pools)}
     return ExecutorCodegenMetadata([t.symbol for t in program.inputs], [t.info for t in program.inputs], [t.symbol for t in program.outputs],
-                                   [t.info for t in program.outputs], pools, [], "aot", request.mod_name, request.options.interface,
-                                   request.options.unpacked, request.options.workspace_alignment, request.options.constant_alignment)
+                                   [t.info for t in program.outputs], list(inputs), [], "aot", request.mod_name, request.options.interface,
+                                   request.options.unpacked, request.options.workspace_alignment, request.options.constant_alignment,
+                                   inputs, allocations)
+
+
+def _own_pool(name: str, target: Any) -> WorkspacePoolInfo:
+    """The pool that the generated code defines itself."""
+    pool = WorkspacePoolInfo(name, [target])
+    pool.is_internal = True
+    return pool
+
+
+def _constant_pool(pool: Any, request: Any, program: Program) -> AllocatedPoolInfo:
+    declared = next(p for p in request.constant_pools if p.pool_name == pool.name)
+    contents = [ConstantInfo(program.constants[i].symbol, offset, program.constants[i].data) for i, offset in pool.offsets.items()]
+    return AllocatedPoolInfo(ConstantPoolInfo(declared.pool_name, declared.targets, contents, declared.properties), pool.size)

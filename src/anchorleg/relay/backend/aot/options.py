@@ -24,6 +24,7 @@ class AotOptions(NamedTuple):
     workspace_alignment: int
     constant_alignment: int
     algorithm: str
+    workspace_io: bool = False
 
     @property
     def is_c_interface(self) -> bool:
@@ -38,14 +39,23 @@ def check_options(executor: Any, runtime: Any, target: Any) -> AotOptions:
     if interface not in ("c", "packed"):
         raise ArgumentError(f'interface-api is expected to be "c" or "packed", got "{interface}"')
     _check_pair(runtime.name, interface, unpacked)
-    if PassContext.current().get("tir.usmp.use_workspace_io", False) and interface != "c":
-        raise ArgumentError("tir.usmp.use_workspace_io option is only compatible with interface_api c.\n"
-                            "Please use interface_api c to be able to enable tir.usmp.use_workspace_io")
+    workspace_io = bool(PassContext.current().get("tir.usmp.use_workspace_io", False))
+    if workspace_io:
+        _check_workspace_io(interface, target)
     alignment = _alignment("workspace-byte-alignment", executor.get("workspace-byte-alignment") or target.attrs.get("workspace-byte-alignment"))
     constants = target.attrs.get("constants-byte-alignment") or executor.get("constant-byte-alignment")
     algorithm = PassContext.current().get("tir.usmp.algorithm", "hill_climb")
     return AotOptions(runtime.name, interface, unpacked, bool(executor.get("link-params", True)), alignment,
-                      _alignment("constant-byte-alignment", constants), str(algorithm))
+                      _alignment("constant-byte-alignment", constants), str(algorithm), workspace_io)
+
+
+def _check_workspace_io(interface: str, target: Any) -> None:
+    if interface != "c":
+        raise ArgumentError("tir.usmp.use_workspace_io option is only compatible with interface_api c.\n"
+                            "Please use interface_api c to be able to enable tir.usmp.use_workspace_io")
+    if target.kind.name != "c":
+        raise ArgumentError(f"tir.usmp.use_workspace_io needs the target c, got {target.kind.name}: an object file has no functions that say where "
+                            "the inputs and results lie")
 
 
 def _check_pair(runtime: str, interface: str, unpacked: bool) -> None:

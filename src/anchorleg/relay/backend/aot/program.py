@@ -5,6 +5,7 @@ planned by lifetimes, and an element-wise kernel writes over an input that nobod
 """
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Callable, NamedTuple, Sequence
 
 import numpy as np
@@ -66,13 +67,18 @@ class Copy(NamedTuple):
 
 
 class Program(NamedTuple):
-    """All of ``main``: borders, constants, workspace buffers, steps in order."""
+    """All of ``main``: borders, constants, workspace buffers, steps in order.
+
+    ``input_places`` and ``output_places`` say where the model's inputs and results lie: with the caller, or in the workspace.
+    """
 
     inputs: list[Tensor]
     outputs: list[Tensor]
     constants: list[Tensor]
     buffers: list[BufferInfo]
     steps: list[Any]
+    input_places: list[Place]
+    output_places: list[Place]
 
 
 def tensor_bytes(info: TensorInfo) -> int:
@@ -82,19 +88,25 @@ def tensor_bytes(info: TensorInfo) -> int:
     return (int(np.prod(info.shape, dtype=np.int64)) * bits * dtype.lanes + 7) // 8
 
 
-def build_program(code: GraphCode, functions: dict[str, Function], scratch_of: Callable[[str], int], output_names: Sequence[str] = (),
-                  in_place: bool = False) -> Program:
-    """A flattened ``main`` as a program.
+class Choices(NamedTuple):
+    """What a program may do: let kernels write over an input that is read no more; keep one of several equal constants; hold the
+    model's inputs and results in the workspace."""
 
-    ``scratch_of(kernel)`` gives the bytes a kernel needs of its own; ``in_place`` allows kernels to write over a last read input.
-    """
-    return _Lowering(code, functions, scratch_of, output_names, in_place).run()
+    in_place: bool = False
+    merge_constants: bool = False
+    workspace_io: bool = False
+
+
+def build_program(code: GraphCode, functions: dict[str, Function], scratch_of: Callable[[str], int], output_names: Sequence[str] = (),
+                  choices: Choices = Choices()) -> Program:
+    """A flattened ``main`` as a program; ``scratch_of(kernel)`` gives the bytes a kernel needs of its own."""
+    return _Lowering(code, functions, scratch_of, output_names, choices).run()
 
 
 class _Lowering:
     def __init__(self, code: GraphCode, functions: dict[str, Function], scratch_of: Callable[[str], int], output_names: Sequence[str],
-                 in_place: bool) -> None:
-        self.code, self.functions, self.scratch_of, self.in_place = code, functions, scratch_of, in_place
+                 choices: Choices) -> None:
+        self.code, self.functions, self.scratch_of, self.choices = code, functions, scratch_of, choices
         self.roots = alias_roots(code.nodes)
         self.places: dict[Entry, Place] = {}
         self.inputs: list[Tensor] = []
@@ -102,9 +114,13 @@ class _Lowering:
         self.sizes: list[tuple[str, int, str]] = []
         self.life: list[list[int]] = []
         self.steps: list[Any] = []
+        self.input_places: list[Place] = []
+        self.output_places: list[Place] = []
+        self.equal = _EqualConstants()
         self.last = self._last_reads()
+        self.results = {self._root(h) for h in code.heads}
         self.outputs = self._outputs(output_names)
-        self.overwritable = {name: overwritable_inputs(f) for name, f in functions.items()} if in_place else {}
+        self.overwritable = {name: overwritable_inputs(f) for name, f in functions.items()} if choices.in_place else {}
 
     def _root(self, entry: Entry) -> Entry:
         return self.roots.get(entry, entry)
@@ -133,8 +149,9 @@ class _Lowering:
             if not node.is_input and not node.is_alias:
                 self._call(n, node)
         self._copies()
+        self._keep_results()
         buffers = [BufferInfo(name, size, first, last, origin) for (name, size, origin), (first, last) in zip(self.sizes, self.life)]
-        return Program(self.inputs, self.outputs, self.constants, buffers, self.steps)
+        return Program(self.inputs, self.outputs, self.constants, buffers, self.steps, self.input_places, self.output_places)
 
     def _declare(self) -> None:
         """Inputs and constants."""
@@ -144,20 +161,39 @@ class _Lowering:
             if not node.is_input:
                 continue
             if node.name in self.code.params:
-                self.places[Entry(n)] = Place(CONSTANT, len(self.constants))
-                symbol = names.fresh(f"{sanitize(node.name)}_constant")
-                self.constants.append(Tensor(node.name, symbol, node.outputs[0], self.code.params[node.name]))
+                self.places[Entry(n)] = self._constant(node, names)
             else:
-                self.places[Entry(n)] = Place(INPUT, len(found))
                 found.append((node.name, node.outputs[0]))
+                self.input_places.append(self._border(INPUT, len(self.input_places), node.name, node.outputs[0]))
+                self.places[Entry(n)] = self.input_places[-1]
         self.inputs = _bordered(found, "input")
 
+    def _constant(self, node: GraphNode, names: NameSupply) -> Place:
+        data = self.code.params[node.name]
+        same = self.equal.find(data, len(self.constants)) if self.choices.merge_constants else len(self.constants)
+        if same == len(self.constants):
+            self.constants.append(Tensor(node.name, names.fresh(f"{sanitize(node.name)}_constant"), node.outputs[0], data))
+        return Place(CONSTANT, same)
+
+    def _border(self, kind: str, number: int, name: str, info: TensorInfo) -> Place:
+        """Where an input or a result lies; in the workspace an input is there from the start."""
+        return self._buffer(name, tensor_bytes(info), f"the {kind} {name}", 0) if self.choices.workspace_io else Place(kind, number)
+
     def _results(self) -> None:
-        """A kernel's result that is one of the model's is written to the caller's memory."""
+        """A kernel's result that is one of the model's is written to the caller's memory (or to its own place in the workspace)."""
         for i, head in enumerate(self.code.heads):
+            self.output_places.append(self._border(OUTPUT, i, self.outputs[i].name, self.outputs[i].info))
+            if self.output_places[i].kind == WORKSPACE:
+                self.life[self.output_places[i].index] = [len(self.code.nodes), 0]
             root = self._root(head)
             if root not in self.places:
-                self.places[root] = Place(OUTPUT, i)
+                self.places[root] = self.output_places[i]
+
+    def _keep_results(self) -> None:
+        """Results in the workspace outlive the last step."""
+        for place in self.output_places:
+            if place.kind == WORKSPACE:
+                self.life[place.index][1] = max(0, len(self.steps) - 1)
 
     def _call(self, n: int, node: GraphNode) -> None:
         step = len(self.steps)
@@ -167,8 +203,7 @@ class _Lowering:
         results = [self._result(Entry(n, i), info, node, step, taken) for i, info in enumerate(node.outputs)]
         scratch = self._scratch(kernel, step)
         for place in arguments:
-            if place.kind == WORKSPACE:
-                self.life[place.index][1] = max(self.life[place.index][1], step)
+            self._alive(place, step)
         self.steps.append(KernelCall(kernel, (*arguments, *results), scratch, origin_of(node, self.functions.get(kernel)), taken is not None))
 
     def _taken(self, n: int, node: GraphNode, kernel: str, arguments: list[Place]) -> Place | None:
@@ -178,6 +213,8 @@ class _Lowering:
         size = tensor_bytes(node.outputs[0])
         for i in self.overwritable.get(kernel, ()):
             root, place = self._root(node.inputs[i]), arguments[i]
+            if root in self.results:
+                continue
             if place.kind == WORKSPACE and self.last[root] == n and self.sizes[place.index][1] == size and arguments.count(place) == 1:
                 return place
         return None
@@ -187,9 +224,13 @@ class _Lowering:
         if found is None:
             found = taken if taken is not None else self._buffer(f"{node.name}_out{entry.index or ''}", tensor_bytes(info), str(node.func_name), step)
             self.places[entry] = found
-        if found.kind == WORKSPACE:
-            self.life[found.index][1] = max(self.life[found.index][1], step)
+        self._alive(found, step)
         return found
+
+    def _alive(self, place: Place, step: int) -> None:
+        if place.kind == WORKSPACE:
+            first, last = self.life[place.index]
+            self.life[place.index] = [min(first, step), max(last, step)]
 
     def _scratch(self, kernel: str, step: int) -> Place | None:
         size = self.scratch_of(kernel)
@@ -203,9 +244,23 @@ class _Lowering:
     def _copies(self) -> None:
         """Results that are inputs, constants, or another result as well."""
         for i, head in enumerate(self.code.heads):
-            source = self.places[self._root(head)]
-            if source != Place(OUTPUT, i):
-                self.steps.append(Copy(source, Place(OUTPUT, i), self.outputs[i].nbytes, self.outputs[i].name))
+            source, target = self.places[self._root(head)], self.output_places[i]
+            if source != target:
+                self._alive(source, len(self.steps))
+                self._alive(target, len(self.steps))
+                self.steps.append(Copy(source, target, self.outputs[i].nbytes, self.outputs[i].name))
+
+
+class _EqualConstants:
+    """Constants by content."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[str, bytes], int] = {}
+
+    def find(self, data: Any, number: int) -> int:
+        """The number of the first constant with this dtype and these bytes; ``number``, which is remembered, when there is none."""
+        values = np.ascontiguousarray(data.numpy() if hasattr(data, "numpy") else data)
+        return self.known.setdefault((str(values.dtype), hashlib.sha256(values.tobytes()).digest()), number)
 
 
 def _bordered(found: Sequence[tuple[str, TensorInfo]], what: str) -> list[Tensor]:
