@@ -1,11 +1,13 @@
 """The example networks: shapes, parameters, and what they say to impossible sizes."""
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from anchorleg import relay
 from anchorleg.ir import Op
 from anchorleg.relay import testing
+from anchorleg.relay.testing import TempOpAttr
 from anchorleg.support.errors import ArgumentError
 
 SMALL = dict(batch_size=1, num_classes=10)
@@ -79,8 +81,15 @@ def test_further_networks_have_the_shape_they_should(name, args, shape):
     assert params
 
 
-def test_gradients_are_refused_and_targets_found():
-    x = relay.var("x", shape=(2,))
-    with pytest.raises(NotImplementedError, match="no such pass"):
-        testing.check_grad(relay.Function([x], x))
+def test_gradients_are_compared_with_differences():
+    x = relay.var("x", shape=(2,), dtype="float64")
+    testing.check_grad(relay.Function([x], x * x), inputs=[np.array([0.5, 2.0])])
+    testing.check_grad(relay.Function([x], relay.sin(x)), mode="first_order")
+    with TempOpAttr("sin", "FPrimalGradient", lambda call, grad: [grad]), pytest.raises(AssertionError, match="Not equal"):
+        testing.check_grad(relay.Function([x], relay.sin(x)), inputs=[np.array([0.5, 2.0])])
+    with pytest.raises(ArgumentError, match="among inputs"):
+        testing.check_grad(relay.Function([x], x), inputs=[np.ones(2)], test_inputs=[np.ones(2)])
+
+
+def test_targets_are_found():
     assert "llvm" in [target for target, _ in testing.enabled_targets()]

@@ -1,10 +1,16 @@
 """The passes before the virtual machine's code generation: before and after."""
 from __future__ import annotations
 
+import pytest
+
 from anchorleg import relay
+from anchorleg.ir.expr import GlobalVar, RelayExpr
 from anchorleg.ir.module import IRModule
+from anchorleg.ir.op import Op
 from anchorleg.ir.structural import structural_equal
 from anchorleg.ir.transform import Sequential
+from anchorleg.relay.analysis.variables import expr_children, exprs
+from anchorleg.relay.transform.common import descends
 
 transform = relay.transform
 
@@ -66,3 +72,20 @@ def test_reshapes_are_views():
     x = relay.var("x", shape=(relay.Any(), 16))
     text = prepared(relay.Function([x], relay.reshape(x, (-1, 4)))).astext(show_meta_data=False)
     assert "vm.reshape_tensor" in text and "invoke_tvm_op" not in text
+
+
+def _untyped_parts(mod):
+    for func in mod.functions.values():
+        for node in exprs(func):
+            if isinstance(node, RelayExpr) and node._checked_type is not None and descends(node):
+                yield from (type(node).__name__ for c in expr_children(node) if not isinstance(c, (Op, GlobalVar)) and c._checked_type is None)
+
+
+@pytest.mark.parametrize("name", ["FuseOps", "ToANormalForm", "LambdaLift"])
+def test_what_keeps_its_type_has_typed_parts(name):
+    """Inference does not look into typed expressions: an untyped part would stay so."""
+    x, r, f, y = (relay.Var(n, t) for n, t in (("x", relay.TensorType((2,), "float32")), ("r", None), ("f", None), ("y", relay.TensorType((2,), "float32"))))
+    closure = relay.Function([y], relay.Tuple([relay.RefRead(r) + y, relay.RefCreate(relay.zeros_like(x))]))
+    body = relay.Let(r, relay.RefCreate(x), relay.Let(f, closure, relay.TupleGetItem(relay.Call(f, [x]), 0)))
+    mod = transform.InferType()(IRModule.from_expr(relay.Function([x], relay.Tuple([body, relay.RefCreate(closure)]))))
+    assert not list(_untyped_parts(getattr(transform, name)()(mod)))

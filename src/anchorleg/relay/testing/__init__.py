@@ -11,7 +11,7 @@ from ...ir.module import IRModule
 from ...ir.op import Op
 from ...ir.transform import Pass
 from ...ir.visit import post_order
-from ...support.errors import ArgumentError, UnsupportedOpError
+from ...support.errors import ArgumentError
 from ..expr import Call
 from ..function import Function
 from .nat import count, make_nat_expr, make_nat_value
@@ -24,6 +24,8 @@ _NETWORKS = ("mlp", "resnet", "mobilenet", "vgg", "squeezenet", "synthetic", "by
 def __getattr__(name: str) -> Any:
     if name in _NETWORKS:
         return importlib.import_module(f"{__name__}.{name}")
+    if name == "check_grad":
+        return importlib.import_module(f"{__name__}.gradients").check_grad
     if name == "enabled_targets":
         from ...testing.targets import enabled_targets
 
@@ -60,12 +62,6 @@ def count_ops(expr: RelayExpr) -> dict[str, int]:
         if isinstance(node, Call) and isinstance(node.op, Op):
             found[node.op.name] = found.get(node.op.name, 0) + 1
     return found
-
-
-def check_grad(func: Function, *args: Any, **kwargs: Any) -> None:
-    """Would compare derived gradients with numeric ones. UnsupportedOpError: there is no pass that derives gradients."""
-    raise UnsupportedOpError("check_grad compares the gradient that a pass derives with a numeric one, and there is no such pass here: "
-                             "anchorleg compiles inference; for a numeric check of a function see anchorleg.testing.check_numerical_grads")
 
 
 def rand(dtype: str, *shape: int) -> Any:

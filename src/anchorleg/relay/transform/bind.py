@@ -12,12 +12,19 @@ from ..adt import Constructor
 from ..analysis.variables import free_vars
 from ..expr import Constant, Var, const
 from ..function import Function
+from .common import rewrite_exprs
 
 
 def substitute(expr: RelayExpr, binds: Mapping[Var, RelayExpr]) -> RelayExpr:
     """``expr`` with every occurrence of the given variables replaced; the same object when none occurs."""
     memo: dict[int, Any] = {id(v): (v, e) for v, e in binds.items()}
     return rewrite(expr, lambda n: n, memo, lambda n: not isinstance(n, (Type, Constructor, Var)))  # type: ignore[return-value]
+
+
+def substitute_typed(expr: RelayExpr, binds: Mapping[Var, RelayExpr]) -> RelayExpr:
+    """As :func:`substitute`, for values of the variables' own types: what is rebuilt keeps its type."""
+    table = {id(v): e for v, e in binds.items()}
+    return rewrite_exprs(expr, lambda old, new: table.get(id(old), new))
 
 
 def bind(expr: RelayExpr, binds: Mapping[Var, RelayExpr]) -> RelayExpr:

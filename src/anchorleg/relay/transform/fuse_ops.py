@@ -169,7 +169,7 @@ class _Fuser(Walker):
         if is_primitive(func):
             return func
         body = yield func.body
-        return func.replace(body=body)
+        return _keep_type(func, func.replace(body=body))
 
     def visit_Call(self, call: Call) -> Any:
         if not isinstance(call.op, Op):
@@ -199,6 +199,10 @@ class _Fuser(Walker):
         (arg,) = self._arguments(group, (get.tuple_value,), [new_tuple])
         fused = _keep_type(get, get.replace(tuple_value=arg))
         return self._function(group, get, fused) if self.groups.is_root(get) else fused
+
+    def visit_default(self, node: Any) -> Any:
+        new = yield from super().visit_default(node)
+        return _keep_type(node, new) if isinstance(node, RelayExpr) else new
 
     def visit_If(self, node: If) -> Any:
         cond, yes, no = yield [node.cond, node.true_branch, node.false_branch]

@@ -27,7 +27,7 @@ from ..analysis.variables import exprs, free_vars_of_parts
 from ..expr import Call, Let, Var
 from ..function import Function
 from .common import descends, is_primitive
-from .bind import substitute
+from .bind import substitute_typed
 
 
 class _Lifted:
@@ -160,7 +160,7 @@ class _Lifter(Walker):
     def _lift(self, found: _Lifted) -> Any:
         body = yield found.func.body
         fresh = {v: _fresh(v) for v in found.captured}
-        body = substitute(body, fresh) if fresh else body
+        body = substitute_typed(body, fresh) if fresh else body
         extra = tuple(fresh.values())
         func = found.func
         ty = func._checked_type
