@@ -107,3 +107,14 @@ def test_shapes_given_by_tensors():
 def test_values_without_a_shape_function_are_evaluated():
     x, k = relay.var("x", shape=(ANY(), ANY())), relay.var("k", shape=(), dtype="int64")
     check(relay.topk(x, k, ret_type="values"), [x, k], lambda v, n: -np.sort(-v, 1)[:, :int(n)], [floats(2, 9), np.array(3)])
+
+
+@pytest.mark.parametrize("given, want", [((8, 3), (8, 3)), ((4, 0, 2), (4, 3, 2)), ((2, 0, 0), (2, 3, 4)), ((0, -1), (2, 12)), ((-1, 0), (8, 3)), ((-3, 4), (6, 4)),
+                                         ((-3, 0), (6, 4)), ((0, -3), (2, 12)), ((-3, -1), (6, 4))])
+@pytest.mark.parametrize("known", [True, False])
+def test_special_values_of_a_new_shape_that_come_at_run_time(given, want, known):
+    x = relay.var("x", relay.TensorType((2, 3, 4) if known else [relay.Any()] * 3, "float32"))
+    shape = relay.var("shape", relay.TensorType((len(given),), "int64"))
+    run = relay.create_executor("vm", mod=IRModule.from_expr(relay.Function([x, shape], relay.reshape(x, shape)))).evaluate()
+    data = np.arange(24, dtype="float32").reshape(2, 3, 4)
+    np.testing.assert_array_equal(run(data, np.array(given)).numpy(), data.reshape(want))

@@ -142,23 +142,46 @@ def _reverse_reshape(c: ShapeCase) -> list[list[Dim]]:
 
 @shape_rule("dyn.reshape")
 def _dyn_reshape(c: ShapeCase) -> list[list[Dim]]:
-    """Values may be 0 or -1 only at run time: both are handled by formulas."""
-    dims, t, out = c.dims(0), c.table, []
+    """Values that are known only at run time may be 0, -1 or -3 there: formulas handle all of them."""
+    dims, t = c.dims(0), c.table
     given = c.values(1)
-    zero_copies = not c.attrs.allowzero
+    out, at = [], 0  # ``at``: the dimension of the data that the next value is about
     for i, v in enumerate(given):
-        if isinstance(v, int):
-            out.append(dims[i] if v == 0 and zero_copies and i < len(dims) else v)
-        else:
-            copied = dims[i] if i < len(dims) and zero_copies else 0
-            out.append(t.select(t.equal(v, 0), copied, v) if _may_be_special(c, v) else v)
-    unknown = [i for i, v in enumerate(out) if not isinstance(v, int) and _may_be_special(c, v) or v == -1]
+        special = not isinstance(v, int) and _may_be_special(c, v)
+        joins = t.equal(v, -3) if special else int(v == -3)
+        copies = int(not c.attrs.allowzero) and (t.equal(v, 0) if special else int(v == 0 and _reaches(at, dims)))
+        out.append(_chosen(c, copies, _dim_at(c, dims, at, i), _chosen(c, joins, _pair_at(c, dims, at, i), v)))
+        at = at + 1 + joins
+    unknown = [i for i, v in enumerate(given) if not isinstance(v, int) and _may_be_special(c, v) or v == -1]
     if not unknown:
         return [out]
-    whole = product(dims)
-    known = product(1 if v == -1 else v if not (not isinstance(v, int) and _may_be_special(c, v)) else t.select(t.equal(v, -1), 1, v) for v in out)
-    inferred = c.table.quotient(whole, known)
+    known = product(1 if v == -1 else t.select(t.equal(v, -1), 1, v) if i in unknown else v for i, v in enumerate(out))
+    inferred = t.quotient(product(dims), known)
     return [[inferred if v == -1 else t.select(t.equal(v, -1), inferred, v) if i in unknown else v for i, v in enumerate(out)]]
+
+
+def _chosen(c: ShapeCase, condition: Dim, yes: Dim, no: Dim) -> Dim:
+    if isinstance(condition, int):
+        return yes if condition else no
+    return c.table.select(condition, yes, no)
+
+
+def _reaches(at: Dim, dims: list[Dim]) -> bool:
+    return not isinstance(at, int) or at < len(dims)
+
+
+def _dim_at(c: ShapeCase, dims: list[Dim], at: Dim, least: int) -> Dim:
+    """The dimension at a place that may be known only at run time, but is ``least`` or later; 0 beyond the last."""
+    if isinstance(at, int):
+        return dims[at] if at < len(dims) else 0
+    found: Dim = 0
+    for k in reversed(range(least, len(dims))):
+        found = c.table.select(c.table.equal(at, k), dims[k], found)
+    return found
+
+
+def _pair_at(c: ShapeCase, dims: list[Dim], at: Dim, least: int) -> Dim:
+    return _dim_at(c, dims, at, least) * _dim_at(c, dims, at + 1, least + 1)
 
 
 def _may_be_special(c: ShapeCase, value: Dim) -> bool:
