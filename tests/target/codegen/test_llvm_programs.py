@@ -259,3 +259,16 @@ def test_failures_of_registered_functions_fail_the_kernel():
     x = np.zeros((2, 3), np.float32)
     assert Built(call_into_python("test.codegen.missing")).fast(x, x.copy(), np.zeros(1, np.float32)) == -1
     assert "test.codegen.missing" in last_error_text()
+
+
+def test_parallel_loops_over_many_buffers_keep_sums_in_registers():
+    ins, out = [decl_buffer((8,), "float32", name=f"in{i}") for i in range(12)], decl_buffer((8,), "float32", name="out")
+    i, k = tir.Var("i"), tir.Var("k")
+    var, acc = local("acc", 1)
+    total = BufferLoad(acc, [imm(0)])
+    for b in ins:
+        total = total + BufferLoad(b, [k])
+    body = st.SeqStmt([st.BufferStore(acc, f32(0), [imm(0)]), st.For(k, 0, 8, SERIAL, st.BufferStore(acc, total, [imm(0)])),
+                       st.BufferStore(out, BufferLoad(acc, [imm(0)]), [i])])
+    func = primfunc([*ins, out], st.For(i, 0, 8, PARALLEL, allocate(var, acc, body)))
+    same_as_interpreter(func, *(np.full(8, n, np.float32) for n in range(12)), np.zeros(8, np.float32))

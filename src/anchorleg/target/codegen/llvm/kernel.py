@@ -207,7 +207,7 @@ def _captured(outer: Statements, loop: st.For) -> list[_Capture]:
         if text in found and found[text].kind == kind:
             found[text].keys.append(key)
         else:
-            found[text] = _Capture(kind, text, f"%c{len(found)}", key, kind == "ptr", dtype)
+            found[text] = _Capture(kind, text, f"%cap{len(found)}", key, kind == "ptr", dtype)
     return list(found.values())
 
 
