@@ -291,3 +291,15 @@ def test_equal_constants_are_kept_once():
         np.testing.assert_allclose(run(factory, x=value)[0], reference(mod, value).numpy(), rtol=1e-4, atol=1e-5)
     apart = build_c(mod, {"link-params": False})  # the caller may hand over different ones
     assert len(apart.linked_params) == 3
+
+
+def test_the_main_function_as_a_loop_program():
+    x, y = (relay.var(n, shape=(1, 10), dtype="float32") for n in "xy")
+    main = build_c(IRModule.from_expr(relay.Function([x, y], relay.add(x, y)))).lowered_ir_mods.items()[0][1]["__tvm_main__"]
+    assert re.fullmatch(r'T\.tvm_check_return\(.*0.*, .*-1.*, T\.call_extern\("int32", "tvmgen_default_fused_add", x_buffer_var, y_buffer_var, '
+                        r'output_buffer_var\)\)', repr(main.body.value))
+    assert [v.name for v in main.params] == ["x", "y", "output"] and main.attrs["global_symbol"] == "tvmgen_default___tvm_main__"
+    mod = IRModule.from_expr(relay.Function([x], relay.Tuple([relay.nn.softmax(relay.nn.dense(x, relay.const(np.eye(10, dtype="float32")))), x])))
+    text = str(build_c(mod, workspace_memory_pools=WorkspaceMemoryPools([pool("sram")])).lowered_ir_mods.items()[0][1]["__tvm_main__"])
+    assert 'T.call_extern("int32", "tvmgen_default_fused_nn_dense", x_buffer_var, ' in text and "T.address_of(sram" in text
+    assert re.search(r'T\.call_extern\("handle", "memcpy", output1_buffer_var, x_buffer_var, .*40', text)

@@ -4,13 +4,14 @@ from __future__ import annotations
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from ....ir.memory_pools import AllocatedPoolInfo, ConstantInfo, ConstantPoolInfo, PoolInfo, WorkspacePoolInfo
-from ....ir.module import IRModule
+from ....ir.module import IRModule, NodeMap
 from ....runtime.aot_executor import AotExecutorFactory, AotFacts
 from ....runtime.module import Module
 from ....tir.usmp.utils import PoolAllocation
 from ..memory import MemoryLayout
 from .c_module import CLibraryModule
 from ..memory.picture import draw
+from .main_func import MAIN, main_function
 from .metadata import ExecutorCodegenMetadata, FunctionInfo
 from .program import WORKSPACE, KernelCall, Program
 
@@ -43,7 +44,9 @@ class AOTExecutorFactoryModule(AotExecutorFactory):
         self.ir_mod, self.target, self.executor_config, self.runtime = built.fused, request.target, request.executor, request.runtime
         self.built, self.plan = built, built.layout
         self.params = dict(built.params)
-        self.lowered_ir_mods = {request.target: IRModule(dict(built.lowered))}
+        main = {MAIN: main_function(built.program, built.layout, request.names.of(MAIN), request.target, [p.pool_name for p in request.workspace_pools],
+                                    request.options.workspace_alignment)}
+        self.lowered_ir_mods = NodeMap({request.target: IRModule({**main, **built.lowered})})
         self.function_metadata = _function_metadata(built)
         self.executor_codegen_metadata = _executor_metadata(built)
         self.devices: list[str] = []
@@ -71,7 +74,7 @@ def _function_metadata(built: BuildFacts) -> dict[str, FunctionInfo]:
     io = sum(t.nbytes for t in (*program.inputs, *program.outputs))
     constants = sum(c.nbytes for c in program.constants)
     main = FunctionInfo({target: built.layout.total}, {target: io}, {target: constants}, {}, {target: built.fused["main"]})
-    found = {"__tvm_main__": main}
+    found = {MAIN: main}
     sizes = _kernel_io(program)
     for name, func in built.functions.items():
         primary = {target: built.lowered[name]} if name in built.lowered else {}
