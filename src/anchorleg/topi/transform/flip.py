@@ -31,7 +31,9 @@ def reverse_sequence(a: Tensor, seq_lengths: Tensor, seq_axis: int = 1, batch_ax
 def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axis: int = 0) -> Tensor:
     """``mask_value`` where the step along ``axis`` (0 or 1) is not below ``valid_length`` of the batch entry."""
     def element(*i: Any) -> Any:
-        past = tir.op.greater_equal(i[axis], as_index(valid_length(i[1 - axis])))
+        length = valid_length(i[1 - axis])
+        step = i[axis] if valid_length.dtype.startswith(("int", "uint")) else tir.op.cast(i[axis], valid_length.dtype)
+        past = tir.op.greater_equal(step, as_index(length) if step is i[axis] else length)
         return tir.op.select(past, tir.const(mask_value, data.dtype), data(*i))
 
     return te.compute(data.shape, element, name="T_sequence_mask", tag=INJECTIVE)

@@ -262,6 +262,8 @@ FLIP = [
     case("reverse_sequence-zero", lambda p, n: op.reverse_sequence(p, n, -1, 0), [X, np.array([0, 1], np.int32)], X),
     case("sequence_mask", lambda p, n: op.sequence_mask(p, n, -1.0, 1), [X, np.array([1, 2])],
          np.where(np.arange(3)[None, :, None] >= np.array([1, 2])[:, None, None], -1, X)),
+    case("sequence_mask-float", lambda p, n: op.sequence_mask(p, n, -1.0, 1), [X, np.array([0.5, 2.0], np.float32)],
+         np.where(np.arange(3)[None, :, None] >= np.array([0.5, 2.0])[:, None, None], -1, X)),
     case("sequence_mask-0", lambda p, n: op.sequence_mask(p, n, 0, 0), [X, np.array([1, 2, 0], np.int32)],
          np.where(np.arange(2)[:, None, None] >= np.array([1, 2, 0])[None, :, None], 0, X)),
 ]

@@ -47,7 +47,6 @@ def _reverse_numpy(attrs: ReverseAttrs, args: list[np.ndarray], out_type: Type) 
 
 
 def _lengths_type(data: TensorType, lengths: TensorType, axis: int, what: str) -> None:
-    require_integer(what, lengths)
     if len(lengths.dims) != 1:
         raise TypeMismatchError(f"{what} must be a vector, got shape {show(lengths.dims)}")
     same_dim(f"the size of {what} against the batch axis", data.dims[axis], lengths.dims[0])
@@ -60,6 +59,7 @@ def _reverse_sequence_rel(args: tuple[Type, ...], attrs: ReverseSequenceAttrs, c
     data, lengths = types
     normalize_axis(attrs.seq_axis, len(data.dims), "seq_axis")
     batch = normalize_axis(attrs.batch_axis, len(data.dims), "batch_axis")
+    require_integer("seq_lengths", lengths)
     _lengths_type(data, lengths, batch, "seq_lengths")
     return data
 
