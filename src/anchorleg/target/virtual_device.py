@@ -68,7 +68,7 @@ class VirtualDevice(Node):
         return Device(self.device_type_int, self.virtual_device_id)
 
     def _key(self) -> tuple[Any, ...]:
-        return self.device_type_int, self.virtual_device_id, str(self.target), self.memory_scope
+        return self.device_type_int, self.virtual_device_id, self.target, self.memory_scope
 
     def __eq__(self, other: object) -> bool:
         return self is other or isinstance(other, VirtualDevice) and self._key() == other._key()
@@ -102,14 +102,24 @@ def _either(left: Any, right: Any, free: Any) -> Any:
     return right if left == free else left if right in (free, left) else None
 
 
+def _joined_target(left: Target | None, right: Target | None) -> tuple[bool, Target | None]:
+    """Whether two targets go together, and the more telling one: a host may be named by one alone."""
+    if left is None or right is None:
+        return True, left if right is None else right
+    if left == right or right.host is None and left.with_host(None) == right:
+        return True, left
+    return left.host is None and right.with_host(None) == left, right
+
+
 def join(lhs: VirtualDevice, rhs: VirtualDevice) -> VirtualDevice | None:
     """The device that is as constrained as both; None when they contradict each other."""
     kind = _either(lhs.device_type_int, rhs.device_type_int, UNKNOWN_TYPE)
     number = _either(lhs.virtual_device_id, rhs.virtual_device_id, UNKNOWN_ID)
     scope = _either(lhs.memory_scope, rhs.memory_scope, "")
-    if kind is None or number is None or scope is None or (lhs.target is not None and rhs.target is not None and lhs.target != rhs.target):
+    fits, target = _joined_target(lhs.target, rhs.target)
+    if kind is None or number is None or scope is None or not fits:
         return None
-    return VirtualDevice.of(kind, number, lhs.target if lhs.target is not None else rhs.target, scope)
+    return VirtualDevice.of(kind, number, target, scope)
 
 
 def default_to(device: VirtualDevice, fallback: VirtualDevice) -> VirtualDevice:
@@ -149,7 +159,8 @@ class CompilationConfig:
         for target in self.primitive_targets:
             if target.kind.name in kinds:
                 raise TargetError(f"several targets are given for the kind {target.kind.name!r}: {kinds[target.kind.name]} and {target}; give one")
-            same = types.setdefault(device_type_of(target), target)
+            external = target.kind.is_external_codegen  # compiles functions, wherever the others compile operators
+            same = target if external else types.setdefault(device_type_of(target), target)
             if same is not target:
                 raise TargetError(f"several targets are given for devices of type {device_type_of(target)}: {same} and {target}; give one")
             kinds[target.kind.name] = target
@@ -168,11 +179,15 @@ class CompilationConfig:
     def find_primitive_target_or_fail(self, device_type: int) -> Target:
         """The target for kernels on devices of a type; TargetError when there is none."""
         for target in self.primitive_targets:
-            if device_type_of(target) == device_type:
+            if device_type_of(target) == device_type and not target.kind.is_external_codegen:
                 return target
         name = Device(device_type).type_name
         raise TargetError(f"no target was given for devices of type {device_type} ({name}): add one to the targets, "
                           f"which are {', '.join(map(str, self.primitive_targets))}")
+
+    def find_primitive_target_for_kind(self, kind_name: str) -> Target | None:
+        """The target of that kind; None when there is none."""
+        return next((t for t in self.primitive_targets if t.kind.name == kind_name), None)
 
     def canonical(self, virtual_device: VirtualDevice) -> VirtualDevice:
         """The device with its target filled in from its type, or replaced by the equal one of this build."""
@@ -188,7 +203,7 @@ class CompilationConfig:
 def _host_of(targets: list[Target]) -> Target:
     """The host: that of the first target that names one, else the first target that can be one, else this machine's processor."""
     named = next((t.host for t in targets if t.host is not None), None)
-    able = next((t for t in targets if device_type_of(t) in (kDLCPU, kDLHexagon)), None)
+    able = next((t for t in targets if device_type_of(t) in (kDLCPU, kDLHexagon) and not t.kind.is_external_codegen), None)
     chosen = named if named is not None else able if able is not None else Target("llvm")
     return chosen.with_host(None) if chosen.host is not None else chosen
 

@@ -155,3 +155,13 @@ def test_partitioning_can_be_undone() -> None:
     outlined = apply(OutlineCompilerFunctionsWithExistingGlobalSymbols("one"), module(EXTERNAL))
     after = apply(InlineCompilerFunctionsBoundTo([outlined.get_global_var("one_0")]), outlined)
     assert len(after.functions) == 1 and count(after, "add") == 1
+
+
+def test_places_in_post_order() -> None:
+    mod = module("def @main(%x: float32, %y: float32) { match ((add(%x, %y), %y)) { (%a, %b) => multiply(%a, exp(%b)), } }")
+    numbered = relay.transform.CapturePostDfsIndexInSpans()(mod)
+    assert structural_equal(numbered, mod)
+    main = numbered["main"]
+    assert [p.span.line for p in main.params] == [0, 1] and str(main.span.source_name) == "index"
+    total, pair = main.body.data.fields[0], main.body.data
+    assert main.span.column == -1 and total.span.column == pair.span.line and main.span.line > main.body.span.line > pair.span.line > total.span.line

@@ -33,6 +33,12 @@ def _lower_to_primfunc(*args: Any) -> Any:
     return lower_to_primfunc(*args)
 
 
+def _recover_devices(*args: Any) -> Any:
+    from ...relay.transform.device_scopes import recover_virtual_device_map
+
+    return recover_virtual_device_map(*args)
+
+
 def _build(*args: Any) -> Any:
     from ...relay.build_module import build
 
@@ -44,6 +50,7 @@ FUNCTIONS = {
     "relay.backend.lower_call": _lower_call,
     "relay.backend.LowerToPrimFunc": _lower_to_primfunc,
     "relay.backend.build": _build,
+    "relay.transform.RecoverVirtualDeviceMap": _recover_devices,
     "relay._transform.RemoveStandaloneReshapes": _pass("RemoveStandaloneReshapes"),
 }
 

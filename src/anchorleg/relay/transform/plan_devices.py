@@ -1,52 +1,452 @@
-"""PlanDevices: where each value is stored and each primitive runs, when all of it is on one device.
+"""PlanDevices: where each value is stored, and so where each primitive runs.
 
-Marks for that device (``on_device``) and copies from it to itself are dropped.  Before → after::
+Marks (``on_device``), copies (``device_copy``), devices of parameters and results, and memory scopes of lowered functions say where some
+values are.  From these follow others: a primitive's arguments and result are on one device, a call agrees with the function, and so on.
+What stays open goes where the function's result is, or to the default device.  Afterwards every function says where its parameters and its
+result are, copies stand wherever a value changes its device, and a mark (``constrain_result=True``) stands where a value is on another
+device than its surroundings::
 
-    on_device(add(%x, %y), virtual_device=cpu)
-    add(%x, %y)
+    def @main(%a, %b, %c) { subtract(on_device(add(%a, %b), virtual_device=cpu), %c) }
+
+    def @main(%a {virtual_device=cpu}, %b {virtual_device=cpu}, %c {virtual_device=gpu}, virtual_device=gpu) {
+      %0 = on_device(add(%a, %b), virtual_device=cpu, constrain_result=True);
+      subtract(device_copy(%0, src_virtual_device=cpu, dst_virtual_device=gpu), %c) }
+
+Running it again changes nothing.
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Iterator
 
-from ...ir.expr import RelayExpr
+from ...ir.expr import GlobalVar, RelayExpr
 from ...ir.module import IRModule
-from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_pass
-from ...support.errors import UnsupportedOpError
-from .common import is_op, map_functions, mentions, rewrite_exprs
+from ...ir.op import Op
+from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, get_pass, register_pass
+from ...ir.type import FuncType
+from ...ir.visit import Walker, post_order
+from ...support.errors import ArgumentError, TargetError
+from ...target.virtual_device import UNCONSTRAINED, CompilationConfig, VirtualDevice, join
+from ..adt import Clause, Constructor, Match
+from ..analysis.variables import expr_children, pattern_vars
+from ..expr import Call, If, Let, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
+from ..function import Function
+from ..op.annotation import device_copy, on_device
+from ..op.call import is_call_lowered
+from .common import carry_type, is_op, is_primitive, map_functions, mentions, rewrite_exprs
+from .device_domains import Domains, callee_of
+
+_POLYMORPHIC = (Op, Constructor)
 
 
-def PlanDevices(config: Any = None) -> Pass:
-    """The pass; ``config`` is a ``target.CompilationConfig``.
+# ------------------------------------------------------------------------------------------------------------ small parts
 
-    UnsupportedOpError when the program is marked for several devices.
-    """
+
+def _typed(new: Any, like: RelayExpr) -> Any:
+    new._checked_type = like._checked_type
+    return new
+
+
+def _is_normal(expr: Any) -> bool:
+    """Whether it is a mark that constrains its input alone."""
+    return is_op(expr, "on_device") and expr.attrs.constrain_body and not expr.attrs.constrain_result
+
+
+def _fixed(body: RelayExpr, device: VirtualDevice) -> RelayExpr:
+    """``body``, which is on ``device``, with a mark that says so; variables and functions say it themselves."""
+    if isinstance(body, (*_POLYMORPHIC, GlobalVar, Var, Function)):
+        return body
+    return _typed(on_device(body, device, True, True), body)  # type: ignore[no-any-return]
+
+
+def _copied(body: RelayExpr, source: VirtualDevice, target: VirtualDevice) -> RelayExpr:
+    new = _typed(device_copy(body, source, target), body)
+    new.span = body.span
+    return new  # type: ignore[no-any-return]
+
+
+def _children(node: Any) -> list[Any]:
+    """The expressions below ``node``; primitive functions are not looked into."""
+    return list(node.params) if is_primitive(node) else expr_children(node)
+
+
+def _preorder(root: RelayExpr) -> Iterator[RelayExpr]:
+    """Every expression once, before its parts, the first parts first."""
+    seen: set[int] = set()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            stack.extend(reversed(_children(node)))
+
+
+def _graph_functions(mod: IRModule) -> list[tuple[GlobalVar, Function]]:
+    return [(v, f) for v, f in mod.functions.items() if isinstance(f, Function) and not f.get_attr("Compiler")]
+
+
+# ---------------------------------------------------------------------------------------------------------- 1: preparation
+
+
+def _prepared(old: Any, new: Any, mod: IRModule) -> RelayExpr:
+    """Marks where a copy would be of no use hold for their result as well; a field is taken before it is copied."""
+    if isinstance(new, Let) and _is_normal(new.value):
+        return carry_type(old, new.replace(value=_strict(new.value)))  # type: ignore[no-any-return]
+    if isinstance(new, Function) and not is_primitive(new) and _is_normal(new.body):
+        return carry_type(old, new.replace(body=_strict(new.body)))  # type: ignore[no-any-return]
+    if isinstance(new, TupleGetItem) and _is_normal(new.tuple_value):
+        mark: Any = new.tuple_value
+        field = _typed(new.replace(tuple_value=mark.args[0]), old)
+        return _typed(mark.replace(args=(field,)), old)  # type: ignore[no-any-return]
+    if is_call_lowered(new) and not isinstance(mod.functions.get(new.args[0]), (Function, type(None))):
+        fields = tuple(_loose(f) for f in new.args[1].fields)
+        arguments = carry_type(new.args[1], new.args[1].replace(fields=fields))
+        return _loose(carry_type(old, new.replace(args=(new.args[0], arguments))))
+    return new  # type: ignore[no-any-return]
+
+
+def _strict(mark: Any) -> RelayExpr:
+    return _typed(on_device(mark.args[0], mark.attrs.virtual_device, True, True), mark)  # type: ignore[no-any-return]
+
+
+def _loose(body: RelayExpr) -> RelayExpr:
+    """A mark that says nothing but that a copy is allowed here."""
+    return _typed(on_device(body, UNCONSTRAINED, False, False), body)  # type: ignore[no-any-return]
+
+
+# ------------------------------------------------------------------------------------- 2: copies of what is wanted in two places
+
+
+class _Conflicts:
+    """Operands that primitives on different devices share: found by following devices from uses to what they use."""
+
+    def __init__(self, func: Function, config: CompilationConfig) -> None:
+        self.config = config
+        self.where: dict[int, VirtualDevice] = {}
+        self.found: set[int] = set()
+        order = list(post_order(func, lambda n: reversed(_children(n))))
+        for node in reversed(order):
+            if isinstance(node, Call):
+                self._follow(node)
+
+    def wanted(self, call: Call) -> VirtualDevice | None:
+        """Where a call wants its operands; None when it does not say for all of them at once."""
+        attrs: Any = call.attrs
+        if is_op(call, "on_device"):
+            return attrs.virtual_device if attrs.constrain_body else UNCONSTRAINED  # type: ignore[no-any-return]
+        if is_op(call, "device_copy"):
+            return attrs.src_virtual_device  # type: ignore[no-any-return]
+        if not isinstance(call.op, _POLYMORPHIC) or isinstance(call.op, Op) and call.op.name.startswith(("vm.", "memory.", "call_lowered")):
+            return None
+        return self.where.get(id(call), UNCONSTRAINED)
+
+    def _own(self, call: Call) -> VirtualDevice:
+        """Where the call itself says its result is."""
+        attrs: Any = call.attrs
+        if is_op(call, "on_device") and attrs.constrain_result:
+            return attrs.virtual_device  # type: ignore[no-any-return]
+        return attrs.dst_virtual_device if is_op(call, "device_copy") else UNCONSTRAINED  # type: ignore[no-any-return]
+
+    def _follow(self, call: Call) -> None:
+        own = self._own(call)
+        if not self._agree(call, own):
+            self.where[id(call)] = self.config.canonical(own)
+        wanted = self.wanted(call)
+        for arg in call.args if wanted is not None else ():
+            if not isinstance(arg, (*_POLYMORPHIC, GlobalVar, Function)) and not isinstance(arg._checked_type, FuncType):
+                self._agree(arg, wanted)  # type: ignore[arg-type]
+
+    def _agree(self, expr: RelayExpr, device: VirtualDevice) -> bool:
+        both = join(self.where.get(id(expr), UNCONSTRAINED), self.config.canonical(device))
+        if both is not None:
+            self.where[id(expr)] = both
+            return True
+        if not (is_op(expr, "on_device") and not expr.attrs.constrain_result):  # type: ignore[attr-defined]  # that one may be copied anyway
+            self.found.add(id(expr))
+        return False
+
+    def resolved(self, old: Any, new: Any) -> RelayExpr:
+        """A call with copies of those operands that are elsewhere."""
+        if not isinstance(old, Call) or not any(id(a) in self.found for a in old.args):
+            return new  # type: ignore[no-any-return]
+        target = self.wanted(old)
+        if target is None or target.is_fully_unconstrained:
+            return new  # type: ignore[no-any-return]
+        return carry_type(old, new.replace(args=tuple(self._moved(a, b, target) for a, b in zip(old.args, new.args))))  # type: ignore[no-any-return]
+
+    def _moved(self, old: RelayExpr, new: RelayExpr, target: VirtualDevice) -> RelayExpr:
+        target = self.config.canonical(target)
+        if id(old) not in self.found or join(self.where[id(old)], target) is not None:
+            return new
+        return _copied(new, self.config.canonical(self.where[id(old)]), target)
+
+
+def _without_conflicts(func: Function, config: CompilationConfig) -> Function:
+    conflicts = _Conflicts(func, config)
+    return rewrite_exprs(func, conflicts.resolved) if conflicts.found else func  # type: ignore[return-value]
+
+
+# ------------------------------------------------------------------------------------------------------------ 3: constraints
+
+
+def _constrain_call(domains: Domains, call: Call) -> None:
+    _, args = callee_of(call)
+    callee = domains.of_callee(call).root
+    if len(callee.parts) != len(args) + 1:
+        raise TargetError(f"a function of {max(0, len(callee.parts) - 1)} parameters is called with {len(args)} arguments: {call}")
+    for value, part in zip((*args, call), callee.parts):
+        if not isinstance(value, _POLYMORPHIC):
+            domains.require(value, part, "an operand or the result of a call")
+
+
+def _constrain_function(domains: Domains, func: Function) -> None:
+    parts = domains.of(func).root.parts
+    domains.require(func.body, parts[-1], "the result of a function")
+    if func.virtual_device_ is not None:
+        domains.require(func.body, domains.free(func.body._checked_type, func.virtual_device_), "the result of a function")
+    for param, part in zip(func.params, parts):
+        domains.require(param, part, "a parameter of a function")
+        _constrain_var(domains, param)
+
+
+def _constrain_var(domains: Domains, var: Var) -> None:
+    if var.virtual_device_ is not None:
+        domains.require(var, domains.free(var._checked_type, var.virtual_device_), "a variable")
+
+
+def _constrain_let(domains: Domains, let: Let) -> None:
+    domains.require(let.value, domains.of(let.var), "the value of a variable")
+    _constrain_var(domains, let.var)
+    domains.require(let.body, domains.of(let), "the value of a let")
+
+
+def _constrain_match(domains: Domains, match: Match) -> None:
+    whole = domains.of(match)
+    domains.require(match.data, whole, "what is matched")
+    for clause in match.clauses:
+        for var in pattern_vars(clause.lhs):
+            domains.require(var, domains.of(match.data), "a variable of a pattern")
+        domains.require(clause.rhs, whole, "the value of a clause")
+
+
+def _constrain_if(domains: Domains, node: If) -> None:
+    for part in (node.cond, node.true_branch, node.false_branch):
+        domains.require(part, domains.of(node), "a part of an if")
+
+
+def _constrain_held(domains: Domains, node: Any) -> None:
+    """Tuples, fields and references: all they hold is where they are."""
+    for part in _children(node):
+        if not isinstance(part, _POLYMORPHIC):
+            domains.require(part, domains.of(node), "what a tuple or a reference holds")
+
+
+_CONSTRAIN: dict[type, Any] = {Call: _constrain_call, Function: _constrain_function, Let: _constrain_let, Match: _constrain_match, If: _constrain_if,
+                               Tuple: _constrain_held, TupleGetItem: _constrain_held, RefCreate: _constrain_held, RefRead: _constrain_held,
+                               RefWrite: _constrain_held}
+
+
+def _constrain_lowered(domains: Domains, var: GlobalVar, func: Any) -> None:
+    """A lowered function's tensors may ask for memory of a scope; ``global``, the scope of those that do not, leaves it open."""
+    from ...tir.device_constraints import get_prim_func_arg_and_result_memory_constraints
+
+    if not isinstance(domains.type_of_global(var), FuncType):
+        return
+    scopes = get_prim_func_arg_and_result_memory_constraints(func, domains.type_of_global(var))
+    for part, scope in zip(domains.of(var).root.parts, scopes):
+        for leaf in part.leaves() if scope not in ("", "global") else ():
+            leaf.device = VirtualDevice(memory_scope=scope)
+
+
+def solve(mod: IRModule, config: CompilationConfig) -> Domains:
+    """The domain of every expression of the module, with nothing left open."""
+    domains = Domains(mod, config)
+    for var, func in mod.functions.items():
+        if not isinstance(func, Function):
+            _constrain_lowered(domains, var, func)
+    functions = _graph_functions(mod)
+    for var, func in functions:
+        domains.require(var, domains.of(func), "a global function")
+        for node in post_order(func, _children):
+            rule = _CONSTRAIN.get(type(node))
+            if rule is not None:
+                rule(domains, node)
+    for _, func in functions:
+        _unify_loose_marks(domains, func)
+    for _, func in functions:
+        _default(domains, func)
+    return domains
+
+
+def _unify_loose_marks(domains: Domains, func: Function) -> None:
+    """Where a copy is allowed but not asked for, both sides are on one device if they can be."""
+    for node in post_order(func, _children):
+        if is_op(node, "on_device") and not node.attrs.constrain_body and not node.attrs.constrain_result:  # type: ignore[attr-defined]
+            domains.unify(domains.of(node), domains.of(node.args[0]))  # type: ignore[arg-type,attr-defined]
+
+
+def _default(domains: Domains, func: Function) -> None:
+    """Places what is open, from the outside in."""
+    for node in _preorder(func):
+        if isinstance(node, Function) and not is_primitive(node):
+            domains.default_result_first(domains.of(node))
+        elif isinstance(node, Call):
+            domains.default_result_first(domains.of_callee(node))
+        elif isinstance(node, Let):
+            domains.default(domains.of(node.var), domains.device_of(node))
+
+
+# ---------------------------------------------------------------------------------------------------------------- 4: result
+
+
+class _Capture(Walker):
+    """Writes the devices into the program."""
+
+    def __init__(self, domains: Domains) -> None:
+        super().__init__()
+        self.domains = domains
+        self.vars: dict[int, Var] = {}
+        self.keep: list[Any] = []
+
+    def visit_Type(self, ty: Any) -> Any:
+        return ty
+
+    def visit_Var(self, var: Var) -> Var:
+        return self.vars.get(id(var), var)
+
+    def placed(self, old: RelayExpr, new: RelayExpr, wanted: VirtualDevice, around: VirtualDevice | None) -> RelayExpr:
+        """A part of an expression, copied to the device where it is ``wanted``; marked where that is not the one ``around`` it."""
+        if isinstance(old, _POLYMORPHIC):
+            return new
+        own = self.domains.device_of(old)
+        if own != wanted:
+            new = _copied(self._marked(old, new, own), own, wanted)
+        return self._marked(old, new, wanted) if around is None or wanted != around else new
+
+    def _marked(self, old: Any, new: RelayExpr, device: VirtualDevice) -> RelayExpr:
+        """`_fixed`; the mark that was there is kept when it says the same."""
+        attrs: Any = getattr(old, "attrs", None)
+        if (is_op(old, "on_device") and old.args[0] is new and attrs.constrain_body and attrs.constrain_result and attrs.virtual_device == device
+                and not isinstance(new, (*_POLYMORPHIC, GlobalVar, Var, Function))):
+            return old  # type: ignore[no-any-return]
+        return _fixed(new, device)
+
+    def _inside(self, parent: RelayExpr, old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        here = self.domains.device_of(parent)
+        return self.placed(old, new, here, here)
+
+    def visit_default(self, node: Any) -> Any:
+        """Tuples, fields, branches, references: their parts are where they are."""
+        kids = [c for c in node.children() if isinstance(c, RelayExpr)]
+        if not kids or isinstance(node, _POLYMORPHIC):
+            return node
+        results = yield kids
+        table = {id(k): self._inside(node, k, r) for k, r in zip(kids, results)}
+        return carry_type(node, node.map_children(lambda c: table.get(id(c), c)))
+
+    def visit_Function(self, func: Function) -> Any:
+        if is_primitive(func):
+            return func
+        parts = self.domains.of(func).root.parts
+        params = []
+        for param, part in zip(func.params, parts):
+            placed = param.replace(virtual_device_=part.result.device) if param.virtual_device_ != part.result.device else param
+            self.vars[id(param)] = placed if placed is param else _typed(placed, param)
+            params.append(self.vars[id(param)])
+        here = parts[-1].result.device
+        body = self.placed(func.body, (yield func.body), here, here)
+        device = func.virtual_device_ if func.virtual_device_ == here else here
+        return carry_type(func, func.replace(params=tuple(params), body=body, virtual_device_=device))
+
+    def visit_Let(self, let: Let) -> Any:
+        value = yield let.value
+        value = self.placed(let.value, value, self.domains.device_of(let.var), None)
+        body = yield let.body
+        return carry_type(let, let.replace(value=value, body=self._inside(let, let.body, body)))
+
+    def visit_Match(self, match: Match) -> Any:
+        data, *results = yield [match.data, *(c.rhs for c in match.clauses)]
+        clauses = [self._inside(match, c.rhs, r) for c, r in zip(match.clauses, results)]
+        clauses = [c if r is c.rhs else Clause(c.lhs, r) for c, r in zip(match.clauses, clauses)]  # type: ignore[misc]
+        return carry_type(match, match.replace(data=self._inside(match, match.data, data), clauses=tuple(clauses)))
+
+    def visit_Call(self, call: Call) -> Any:
+        if is_op(call, "on_device"):
+            return (yield call.args[0])
+        if is_op(call, "device_copy"):
+            return self._copy(call, (yield call.args[0]))
+        op, args = callee_of(call)
+        new_op, *new_args = yield [op, *args]
+        parts = self.domains.of_callee(call).root.parts
+        here = self.domains.device_of(call)
+        placed = tuple(self.placed(a, b, p.result.device, here) for a, b, p in zip(args, new_args, parts))
+        if args is call.args:
+            return carry_type(call, call.replace(op=self.placed(op, new_op, here, here), args=placed))
+        arguments: Any = call.args[1]
+        return carry_type(call, call.replace(args=(op, carry_type(arguments, arguments.replace(fields=placed)))))
+
+    def _copy(self, call: Call, new: RelayExpr) -> RelayExpr:
+        attrs: Any = call.attrs
+        source, target = (self.domains.config.canonical(d) for d in (attrs.src_virtual_device, attrs.dst_virtual_device))
+        if source == target:
+            return new
+        marked = self._marked(call.args[0], new, source)
+        if marked is call.args[0] and attrs.src_virtual_device == source and attrs.dst_virtual_device == target:
+            return call
+        return _typed(_copied(marked, source, target), call)  # type: ignore[no-any-return]
+
+
+def _captured(mod: IRModule, domains: Domains) -> IRModule:
+    capture = _Capture(domains)
+    return mod.with_functions({v: _captured_function(capture, domains, v, f) for v, f in mod.functions.items()})
+
+
+def _captured_function(capture: _Capture, domains: Domains, var: GlobalVar, func: Any) -> Any:
+    if isinstance(func, Function):
+        return func if func.get_attr("Compiler") else capture.visit(func)
+    if not isinstance(domains.type_of_global(var), FuncType):
+        return func
+    from ...tir.device_constraints import apply_prim_func_arg_and_result_memory_constraints
+
+    scopes = [p.result.device.memory_scope for p in domains.of(var).root.parts]
+    return apply_prim_func_arg_and_result_memory_constraints(func, domains.type_of_global(var), scopes)
+
+
+# ------------------------------------------------------------------------------------------------------------------- pass
+
+
+def is_marked(mod: IRModule) -> bool:
+    """Whether the module says anywhere where something is to be."""
+    def says(node: Any) -> bool:
+        return is_op(node, "on_device", "device_copy") or isinstance(node, (Function, Var)) and node.virtual_device_ is not None
+
+    return mentions(mod, says)
+
+
+def plan_devices(mod: IRModule, config: CompilationConfig) -> IRModule:
+    """The typed module with a device for every value; TargetError when what it says of devices contradicts itself."""
+    prepared = map_functions(mod, lambda f: rewrite_exprs(f, lambda old, new: _prepared(old, new, mod)))  # type: ignore[arg-type,return-value]
+    prepared = map_functions(prepared, lambda f: _without_conflicts(f, config))
+    prepared = get_pass("InferType")(prepared)
+    planned = _captured(prepared, solve(prepared, config))
+    return mod if planned is prepared is mod else planned
+
+
+def PlanDevices(config: CompilationConfig | None = None) -> Pass:
+    """Plans devices for the targets of ``config`` (``target.make_compilation_config``); default: the current target's."""
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
-        if not mentions(mod, lambda n: is_op(n, "on_device", "device_copy")):
-            return mod
-        devices: set[Any] = set()
-        new = map_functions(mod, lambda f: rewrite_exprs(f, lambda old, each: _unmarked(each, devices)))  # type: ignore[arg-type,return-value]
-        if len(devices) > 1:
-            raise UnsupportedOpError(f"the program is spread over several devices: {', '.join(map(str, devices))}; only one is supported")
-        return new
+        return plan_devices(mod, config if config is not None else _current_config(ctx))
 
+    if config is not None and not isinstance(config, CompilationConfig):
+        raise ArgumentError(f"a CompilationConfig is expected (target.make_compilation_config makes one), got {type(config).__name__}")
     return ModulePass(run, PassInfo(0, "PlanDevices", ["InferType"]))
 
 
-def _unmarked(expr: RelayExpr, devices: set[Any]) -> RelayExpr:
-    if is_op(expr, "on_device"):
-        _note(expr.attrs.virtual_device, devices)  # type: ignore[attr-defined]
-        return expr.args[0]  # type: ignore[attr-defined,no-any-return]
-    if is_op(expr, "device_copy"):
-        _note(expr.attrs.src_virtual_device, devices)  # type: ignore[attr-defined]
-        _note(expr.attrs.dst_virtual_device, devices)  # type: ignore[attr-defined]
-        return expr.args[0]  # type: ignore[attr-defined,no-any-return]
-    return expr
+def _current_config(ctx: PassContext) -> CompilationConfig:
+    from ...target.target import Target
 
-
-def _note(device: Any, devices: set[Any]) -> None:
-    if device is not None and device.device_type_int >= 0:
-        devices.add((device.device_type_int, device.virtual_device_id))
+    return CompilationConfig(ctx, [Target.current() or Target("llvm")])
 
 
 register_pass("PlanDevices", lambda: PlanDevices())
+__all__ = ["PlanDevices", "is_marked", "plan_devices", "solve"]
