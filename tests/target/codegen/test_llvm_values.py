@@ -8,6 +8,7 @@ import pytest
 
 from anchorleg.ir.expr import FloatImm, IntImm
 from anchorleg.runtime.dtype import numpy_dtype
+from anchorleg.target.codegen.llvm import emit_kernel
 from anchorleg.tir import expr as tir
 from anchorleg.tir import op
 from anchorleg.tir import stmt as st
@@ -249,3 +250,31 @@ def test_classification():
         out = np.zeros(4, bool)
         run(elementwise(lambda a: tir.Call("bool", f"tir.{name}", [a]), ["float32", "bool"], 4), x, out)
         assert (out == fn(x)).all()
+
+
+@pytest.mark.parametrize("target", ["llvm", OLD_X86])
+@pytest.mark.parametrize("to", ["int8", "uint8", "int16", "int32", "int64"])
+def test_vectors_of_floats_saturate(to, target):
+    edges = [np.nan, np.inf, -np.inf, 2147483648.0, 2147483520.0, -2147483648.0, -2147483904.0, 9.3e18, -9.3e18, 0.5, -0.5, 255.9, -128.9, 3e9, -3e9, -0.0]
+    for dtype in ("float32", "float64"):
+        x = np.array(edges, dtype)
+        one, many = (cast_of(dtype, to, x, lanes, target) for lanes in (1, 16))
+        np.testing.assert_array_equal(many, one, err_msg=f"{dtype} -> {to}")
+
+
+@pytest.mark.parametrize("to", ["int8", "uint8", "int32"])
+def test_clipped_floats_become_integers(to):
+    x = np.array([np.nan, np.inf, -np.inf, 300.0, -300.0, 1.5, -1.5, 99.99] * 2, np.float32)
+    high = tir.Broadcast(FloatImm("float32", 100.0), 16)
+    low = tir.Broadcast(FloatImm("float32", -3.0), 16)
+
+    def clipped(a):
+        a = tir.Select(tir.LT(a, low), low, a)
+        return tir.Cast(with_lanes(to, 16), tir.Select(tir.GT(a, high), high, a))
+
+    out = np.zeros(16, to)
+    func = elementwise(clipped, ["float32", to], 16, 16)
+    run(func, x, out)
+    want = np.where(np.isnan(x), 0, np.clip(x, -3, 100)).astype(np.int32).astype(to)
+    np.testing.assert_array_equal(out, want)
+    assert "sat" not in emit_kernel(func, "llvm").ir_text

@@ -270,6 +270,12 @@ class Arith:
 
         return cast(self, value, source, target)
 
+    def cast_bounded(self, value: str, source: str, target: str) -> str:
+        """:meth:`cast` of a float that is NaN or within the range of int32."""
+        from .cast import cast_bounded
+
+        return cast_bounded(self, value, source, target)
+
 
 def _is_plain_constant(text: str) -> bool:
     """Whether the operand is a constant other than NaN."""

@@ -98,10 +98,36 @@ def _to_integer(ar: Arith, value: str, source: str, target: str, s: DTypeInfo, t
     if t.bits < 32 or t.kind == "uint" and t.bits == 32:
         middle = with_lanes("int32" if t.bits < 32 else "int64", t.lanes)
         return cast(ar, _to_integer(ar, value, wide, middle, info(wide), info(middle)), middle, target)
+    if t.lanes > 1 and t.kind == "int" and ar.cpu.arch in ("x86_64", "i686"):
+        return _saturated(ar, value, wide, target, t)
     kind, result = llvm_type(wide), llvm_type(target)
     name = f"llvm.fpto{'s' if t.kind == 'int' else 'u'}i.sat.{intrinsic_suffix(result)}.{intrinsic_suffix(kind)}"
     ar.b.declare(name, f"{result} @{name}({kind})")
     return ar.op(f"call {result} @{name}({kind} {value})", value)
+
+
+def _saturated(ar: Arith, value: str, source: str, target: str, t: DTypeInfo) -> str:
+    """``llvm.fptosi.sat`` of a vector, which LLVM takes apart for this family: a conversion, and the three cases it is not for."""
+    limit, result = float(1 << t.bits - 1), _convert(ar, "fptosi", value, source, target)
+    for name, bound, instead in (("GE", limit, (1 << t.bits - 1) - 1), ("LT", -limit, -(1 << t.bits - 1))):
+        outside = ar.compare(name, source, value, ar.const(bound, source))
+        result = ar.select(outside, target, ar.const(instead, target), result, t.lanes)
+    return _zero_for_nan(ar, value, source, target, result, t.lanes)
+
+
+def _zero_for_nan(ar: Arith, value: str, source: str, target: str, result: str, lanes: int) -> str:
+    nan = ar.op(f"fcmp uno {llvm_type(source)} {value}, {ar.const(0.0, source)}", value)
+    return ar.select(nan, target, ar.const(0, target), result, lanes)
+
+
+def cast_bounded(ar: Arith, value: str, source: str, target: str) -> str:
+    """:func:`cast` of floats that are NaN or within the range of int32 to an integer of 32 bits or fewer."""
+    s, t = info(source), info(target)
+    if s.scalar not in ("float32", "float64") or not t.is_integer or t.kind == "bool" or t.bits > 32 or s.lanes == 1:
+        return cast(ar, value, source, target)
+    middle = with_lanes("int32", t.lanes)
+    whole = _zero_for_nan(ar, value, source, middle, _convert(ar, "fptosi", value, source, middle), t.lanes)
+    return cast(ar, whole, middle, target)
 
 
 def _float(ar: Arith, value: str, source: str, target: str, s: DTypeInfo, t: DTypeInfo) -> str:

@@ -406,7 +406,8 @@ class Expressions(Memory):
             return self.wide[value]
         if isinstance(value, Lin) and value.is_const and not info(node.dtype).kind == "handle":
             return constant_text(value.const, node.dtype)
-        result = self.ar.cast(self.text(value), source, node.dtype)
+        cast = self.ar.cast_bounded if info(source).is_float and _within_int32(node.value) else self.ar.cast
+        result = cast(self.text(value), source, node.dtype)
         if isinstance(value, Lin) and node.dtype == "int32" and self._fits_int32(value):
             self.wide[result] = value
         return result
@@ -519,6 +520,18 @@ class _Branching:
         self.test, self.origin, self.mark = test, origin, mark
         self.starts: list[Any] = []
         self.ends: list[tuple[str, Any]] = []
+
+
+def _within_int32(value: PrimExpr) -> bool:
+    """Whether a float is NaN or between bounds that int32 holds: the form that clipping has."""
+    bounds: dict[type, float] = {}
+    while isinstance(value, tir.Select) and isinstance(value.condition, (tir.LT, tir.GT)) and value.condition.a is value.false_value:
+        bound, limit = (v.value if isinstance(v, tir.Broadcast) else v for v in (value.true_value, value.condition.b))
+        if not isinstance(bound, FloatImm) or not isinstance(limit, FloatImm) or bound.value != limit.value:
+            break
+        bounds.setdefault(type(value.condition), bound.value)
+        value = value.false_value
+    return -(1 << 31) <= bounds.get(tir.LT, float("-inf")) and bounds.get(tir.GT, float("inf")) <= 2147483520
 
 
 def _starts_at_zero(dot: tir.Call) -> bool:
