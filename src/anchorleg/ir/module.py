@@ -229,8 +229,14 @@ class IRModule(Node):
         return self.astext()
 
     def script(self, *args: Any, **kwargs: Any) -> str:
-        """The module as text."""
-        return self.astext(*args, **kwargs)
+        """The module as script that reads back as the same module, if it is one of loop programs; else in its text format."""
+        from .repr_hooks import script_text
+
+        return script_text(self)
+
+    def show(self, *args: Any, **kwargs: Any) -> None:
+        """Prints the module's script."""
+        print(self.script())
 
     def astext(self, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None) -> str:
         """The module in its text format."""

@@ -1,6 +1,7 @@
 """Which printer shows a node: higher rooms register theirs here, so that ``repr`` needs no import upwards."""
 from __future__ import annotations
 
+import importlib
 from typing import Any, Callable
 
 _PRINTERS: list[tuple[type, Callable[[Any], str]]] = []
@@ -35,3 +36,12 @@ def module_text(mod: Any, show_meta_data: bool = True, annotate: Any = None) -> 
         if text is not None:
             return text
     return "IRModule(" + ", ".join(g.name_hint for g in mod.functions) + ")"
+
+
+_SCRIPT = ("script.printer", "script")  # by name: a room above, loaded when first asked for
+
+
+def script_text(node: Any, *args: Any) -> str:
+    """A loop program as script: text that reads back as the same program."""
+    module, function = _SCRIPT
+    return getattr(importlib.import_module(f"{__package__.rpartition('.')[0]}.{module}"), function)(node, *args)

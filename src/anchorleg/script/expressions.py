@@ -237,8 +237,8 @@ class Evaluator(Walker):
     def _call(self, node: ast.Call, function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
         if isinstance(function, GlobalVar):
             return self._call_function(function, args)
-        if function is range and any(is_ir(a) for a in args):
-            return statements.serial(*map(as_operand, args))
+        if function is range and (keywords or any(is_ir(a) for a in args)):
+            return statements.serial(*map(as_operand, args), **keywords)
         if not callable(function):
             raise self.error(node, f"{_describe(function)} cannot be called")
         if function not in _TAKE_REGIONS:

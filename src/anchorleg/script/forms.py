@@ -39,8 +39,8 @@ class ThreadForm(NamedTuple):
 class BufferForm:
     """A buffer that gets its name where it is assigned or annotated."""
 
-    def __init__(self, shape: Any, dtype: Any = "float32", data: Any = None, strides: Any = None, elem_offset: Any = None, scope: str = "global",
-                 align: int = 0, offset_factor: int = 0, buffer_type: str = "", axis_separators: Any = None) -> None:
+    def __init__(self, shape: Any, dtype: Any = "float32", data: Any = None, strides: Any = None, elem_offset: Any = None,
+                 scope: str | None = None, align: int = 0, offset_factor: int = 0, buffer_type: str = "", axis_separators: Any = None) -> None:
         if buffer_type not in ("", "default"):
             raise UnsupportedOpError(f"a buffer of type {buffer_type!r}: only buffers without automatic broadcasting are supported")
         if axis_separators:
@@ -51,7 +51,7 @@ class BufferForm:
 
     def make(self, name: str) -> Buffer:
         """The buffer."""
-        scope = getattr(getattr(self.data, "type_annotation", None), "storage_scope", "") or self.scope
+        scope = self.scope or getattr(getattr(self.data, "type_annotation", None), "storage_scope", "") or "global"
         shape, strides = ([_dim(d, name) for d in dims] for dims in (self.shape, self.strides))
         if strides and len(strides) != len(shape):
             raise ArgumentError(f"buffer {name!r} has {len(shape)} dimensions, but {len(strides)} strides")
@@ -97,6 +97,7 @@ class Allocation(NamedTuple):
     scope: str
     condition: Any
     annotations: Mapping[str, Any]
+    var: Any
 
 
 class Constant(NamedTuple):
@@ -106,6 +107,7 @@ class Constant(NamedTuple):
     dtype: str
     extents: tuple[Any, ...]
     annotations: Mapping[str, Any]
+    var: Any
 
 
 class Declaration(NamedTuple):
@@ -206,11 +208,11 @@ class Repeat(NamedTuple):
 class Loops(NamedTuple):
     """``for i, j in T.grid(n, m)``, ``for i in T.serial(n)``: one or several loops, from the outermost in."""
 
-    bounds: tuple[tuple[Any, Any], ...]
+    bounds: tuple[tuple[Any, Any], ...]  # (first, end) of each; with ``by_extent`` (first, number of rounds)
     kind: ForKind
     thread: str | None
     annotations: Mapping[str, Any]
-    single: bool
+    by_extent: bool
 
 
 # ---------------------------------------------------------------- facts about the enclosing function or block

@@ -159,5 +159,5 @@ INTRINSICS: dict[str, Function] = {
     "BufferLoad": BufferLoadOf, "Add": _two(op.add), "Sub": _two(op.subtract), "Mul": _two(op.multiply), "Mod": _two(op.truncmod),
     "EQ": _comparison(op.equal), "NE": _comparison(op.not_equal), "LT": _comparison(op.less), "LE": _comparison(op.less_equal),
     "GT": _comparison(op.greater), "GE": _comparison(op.greater_equal), "fabs": _plain(op.abs),
-    "StringImm": tir.StringImm, "call_tir": call,
+    "StringImm": tir.StringImm, "ramp": Ramp, "broadcast": Broadcast,
 }

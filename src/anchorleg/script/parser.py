@@ -15,6 +15,7 @@ from ..ir.expr import INDEX_DTYPE, PrimExpr, Range
 from ..ir.span import Span
 from ..ir.type import PointerType, PrimType, TupleType, Type
 from ..ir.visit import Walker
+from ..runtime.dtype import numpy_dtype
 from ..runtime.ndarray import array
 from ..support.errors import AnchorlegError, ArgumentError, TypeMismatchError
 from ..tir import build, op
@@ -31,7 +32,7 @@ from .errors import ScriptError
 from .expressions import Evaluator, as_operand, is_ir
 from .frames import BlockBody, Body, BranchBody, FunctionBody, Wrapper
 from .names import Names
-from .regions import as_region, region_load, vector_indices
+from .regions import as_region, extent_between, region_load, vector_indices
 from .source import Source
 from .types import declared
 
@@ -317,13 +318,13 @@ class FunctionParser(Walker):
         if names is None:
             raise self.error(f"{len(loops.bounds)} loop variables are expected", node.target)
         self.push()
-        made = [self._loop(name, low, high) for name, (low, high) in zip(names, loops.bounds)]
+        made = [self._loop(name, low, high, loops.by_extent) for name, (low, high) in zip(names, loops.bounds)]
         if len(names) > 1 and isinstance(node.target, ast.Name):
             self.names.define(node.target.id, [v for v, _ in made])
         yield node.body
         self.body_of(lambda body: _loop_nest(loops, made, body, span))
 
-    def _loop(self, name: str, low: Any, high: Any) -> tuple[tir.Var, Range]:
+    def _loop(self, name: str, low: Any, high: Any, by_extent: bool) -> tuple[tir.Var, Range]:
         low, high = as_operand(low), as_operand(high)
         kinds = [e.dtype for e in (low, high) if isinstance(e, PrimExpr)]
         dtype = INDEX_DTYPE if not kinds else kinds[0] if len(set(kinds)) == 1 else op.common_dtype(*kinds)
@@ -331,7 +332,7 @@ class FunctionParser(Walker):
             raise self.error(f"a loop runs over integers, not {dtype}")
         start, stop = (build.cast(dtype, e) if isinstance(e, PrimExpr) else build.make_const(e, dtype) for e in (low, high))
         var = tir.Var(name, dtype)
-        found = Range.from_min_extent(start, build.sub(stop, start))
+        found = Range.from_min_extent(start, stop if by_extent else extent_between(start, stop))
         self.names.define(name, var)
         self.ranges[id(var)] = found
         return var, found
@@ -496,17 +497,17 @@ def _match_buffer(parser: FunctionParser, form: forms.MatchBuffer, name: str) ->
 
 
 def _allocate(parser: FunctionParser, form: forms.Allocation, name: str) -> tuple[Any, Wrapper | None]:
-    var = tir.Var(name, "handle", PointerType(PrimType(form.dtype), form.scope))
+    var = form.var if form.var is not None else tir.Var(name, "handle", PointerType(PrimType(form.dtype), form.scope))
     condition = build.make_const(True, "bool") if form.condition is None else _condition(form.condition)
     span = parser.span()
     return var, lambda rest: ts.Allocate(var, form.dtype, form.extents, condition, rest, form.annotations, span)
 
 
 def _constant_data(parser: FunctionParser, form: forms.Constant, name: str) -> tuple[Any, Wrapper | None]:
-    var, span = tir.Var(name, "handle", PointerType(PrimType(form.dtype), "global")), parser.span()
+    var, span = form.var if form.var is not None else tir.Var(name, "handle", PointerType(PrimType(form.dtype), "global")), parser.span()
     shape = [int(e) for e in form.extents]
     raw = form.data.numpy() if hasattr(form.data, "numpy") else form.data
-    data = array(np.asarray(raw).reshape(shape).astype(np.dtype(form.dtype)))
+    data = array(np.asarray(raw).reshape(shape).astype(numpy_dtype(form.dtype)))
     return var, lambda rest: ts.AllocateConst(var, form.dtype, form.extents, data, rest, form.annotations, span)
 
 

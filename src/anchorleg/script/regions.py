@@ -53,7 +53,7 @@ def extent_between(low: PrimExpr, high: PrimExpr) -> PrimExpr:
     if low.dtype != high.dtype:
         low, high = build.cast("int64", low), build.cast("int64", high)
     plain = build.sub(high, low)
-    if isinstance(plain, IntImm):
+    if isinstance(plain, IntImm) or isinstance(low, IntImm) and low.value == 0:
         return plain
     from ..arith import Analyzer
 

@@ -25,7 +25,7 @@ class BufferMaker:
     ``T.Buffer[shape, dtype]`` is the older spelling.
     """
 
-    def __call__(self, shape: Any, dtype: Any = "float32", data: Any = None, strides: Any = None, elem_offset: Any = None, scope: str = "global",
+    def __call__(self, shape: Any, dtype: Any = "float32", data: Any = None, strides: Any = None, elem_offset: Any = None, scope: str | None = None,
                  align: int = 0, offset_factor: int = 0, buffer_type: str = "", axis_separators: Any = None) -> BufferForm:
         return BufferForm(shape, dtype, data, strides, elem_offset, scope, align, offset_factor, buffer_type, axis_separators)
 
@@ -37,7 +37,7 @@ class BufferMaker:
 
 
 def match_buffer(param: Any, shape: Any = None, dtype: Any = "float32", data: Any = None, strides: Any = None, elem_offset: Any = None,
-                 scope: str = "global", align: int = -1, offset_factor: int = 0, buffer_type: str = "default",
+                 scope: str | None = None, align: int = -1, offset_factor: int = 0, buffer_type: str = "default",
                  axis_separators: Any = None) -> forms.MatchBuffer:
     """The buffer behind a parameter, or standing for a region of another buffer (whose shape and dtype are the default then)."""
     if shape is None:
@@ -53,67 +53,65 @@ def forms_region(value: Any) -> Any:
     return as_region(value)
 
 
-def alloc_buffer(shape: Any, dtype: Any = "float32", data: Any = None, strides: Any = None, elem_offset: Any = None, scope: str = "global",
+def alloc_buffer(shape: Any, dtype: Any = "float32", data: Any = None, strides: Any = None, elem_offset: Any = None, scope: str | None = None,
                  align: int = -1, offset_factor: int = 0, buffer_type: str = "default", axis_separators: Any = None) -> forms.BlockAllocation:
     """A buffer that lives in the enclosing block."""
     return forms.BlockAllocation(BufferForm(shape, dtype, data, strides, elem_offset, scope, align, offset_factor, buffer_type, axis_separators))
 
 
-def decl_buffer(shape: Any, dtype: Any = "float32", data: Any = None, strides: Any = None, elem_offset: Any = None, scope: str = "global",
+def decl_buffer(shape: Any, dtype: Any = "float32", data: Any = None, strides: Any = None, elem_offset: Any = None, scope: str | None = None,
                 align: int = 0, offset_factor: int = 0, buffer_type: str = "", axis_separators: Any = None) -> forms.Declaration:
     """A buffer over ``data``; without it, over memory allocated here."""
     return forms.Declaration(BufferForm(shape, dtype, data, strides, elem_offset, scope, align, offset_factor, buffer_type, axis_separators))
 
 
-def allocate(extents: Any, dtype: Any, scope: str = "global", condition: Any = None,
-             annotations: Mapping[str, Any] | None = None) -> forms.Allocation:
-    """Memory; the value is the pointer to it."""
-    return forms.Allocation(_sequence(extents), dtype_text(dtype), scope, condition, dict(annotations or {}))
+def allocate(extents: Any, dtype: Any, scope: str = "global", condition: Any = None, annotations: Mapping[str, Any] | None = None,
+             var: Any = None) -> forms.Allocation:
+    """Memory; the value is the pointer to it: ``var``, or a new one."""
+    return forms.Allocation(_sequence(extents), dtype_text(dtype), scope, condition, dict(annotations or {}), var)
 
 
-def allocate_const(data: Any, dtype: Any, extents: Any, annotations: Mapping[str, Any] | None = None) -> forms.Constant:
-    """Constant data, row by row; the value is the pointer to it."""
-    return forms.Constant(data, dtype_text(dtype), _sequence(extents), dict(annotations or {}))
+def allocate_const(data: Any, dtype: Any, extents: Any, annotations: Mapping[str, Any] | None = None, var: Any = None) -> forms.Constant:
+    """Constant data, row by row; the value is the pointer to it: ``var``, or a new one."""
+    return forms.Constant(data, dtype_text(dtype), _sequence(extents), dict(annotations or {}), var)
 
 
 # ---------------------------------------------------------------- loops
 
 
-def _loop(kind: ForKind, start: Any, stop: Any, thread: str | None = None, annotations: Mapping[str, Any] | None = None) -> forms.Loops:
-    bounds = (0, start) if stop is None else (start, stop)
-    return forms.Loops((bounds,), kind, thread, dict(annotations or {}), True)
+def _loop(kind: ForKind, start: Any, stop: Any, extent: Any, annotations: Mapping[str, Any] | None, thread: str | None = None) -> forms.Loops:
+    bounds = (start, extent) if extent is not None else (0, start) if stop is None else (start, stop)
+    return forms.Loops((bounds,), kind, thread, dict(annotations or {}), extent is not None)
 
 
-def serial(start: Any, stop: Any = None, *, annotations: Mapping[str, Any] | None = None) -> forms.Loops:
-    """A loop, iteration after iteration."""
-    return _loop(ForKind.SERIAL, start, stop, None, annotations)
+def serial(start: Any, stop: Any = None, *, extent: Any = None, annotations: Mapping[str, Any] | None = None) -> forms.Loops:
+    """A loop, iteration after iteration: to ``start``, from ``start`` to ``stop``, or of ``extent`` rounds from ``start`` (so for all loops)."""
+    return _loop(ForKind.SERIAL, start, stop, extent, annotations)
 
 
-def parallel(start: Any, stop: Any = None, *, annotations: Mapping[str, Any] | None = None) -> forms.Loops:
+def parallel(start: Any, stop: Any = None, *, extent: Any = None, annotations: Mapping[str, Any] | None = None) -> forms.Loops:
     """A loop whose iterations run on several threads."""
-    return _loop(ForKind.PARALLEL, start, stop, None, annotations)
+    return _loop(ForKind.PARALLEL, start, stop, extent, annotations)
 
 
-def vectorized(start: Any, stop: Any = None, *, annotations: Mapping[str, Any] | None = None) -> forms.Loops:
+def vectorized(start: Any, stop: Any = None, *, extent: Any = None, annotations: Mapping[str, Any] | None = None) -> forms.Loops:
     """A loop that becomes vector operations."""
-    return _loop(ForKind.VECTORIZED, start, stop, None, annotations)
+    return _loop(ForKind.VECTORIZED, start, stop, extent, annotations)
 
 
-def unroll(start: Any, stop: Any = None, *, annotations: Mapping[str, Any] | None = None) -> forms.Loops:
+def unroll(start: Any, stop: Any = None, *, extent: Any = None, annotations: Mapping[str, Any] | None = None) -> forms.Loops:
     """A loop that is written out."""
-    return _loop(ForKind.UNROLLED, start, stop, None, annotations)
+    return _loop(ForKind.UNROLLED, start, stop, extent, annotations)
 
 
-def thread_binding(start: Any, stop: Any = None, thread: str | None = None, *,
+def thread_binding(start: Any, stop: Any = None, thread: str | None = None, *, extent: Any = None,
                    annotations: Mapping[str, Any] | None = None) -> forms.Loops:
     """A loop whose iterations are a hardware axis."""
     if thread is None:
         if not isinstance(stop, str):
             raise ArgumentError("T.thread_binding: the name of a thread axis is expected, such as thread=\"threadIdx.x\"")
         start, stop, thread = 0, start, stop
-    elif stop is None:
-        start, stop = 0, start
-    return _loop(ForKind.THREAD_BINDING, start, stop, thread, annotations)
+    return _loop(ForKind.THREAD_BINDING, start, stop, extent, annotations, thread)
 
 
 def grid(*extents: Any) -> forms.Loops:

@@ -66,6 +66,8 @@ class HandleType(ScalarType):
     def __call__(self, dtype: Any = None, storage_scope: str = "global", *, is_size_var: bool = False) -> Any:
         if isinstance(dtype, PrimExpr):
             return op.reinterpret("handle", dtype)
+        if isinstance(dtype, int):
+            return IntImm("handle", dtype)
         if dtype is None:
             return VarForm("handle")
         return VarForm("handle", PointerType(PrimType(dtype_text(dtype)), storage_scope))

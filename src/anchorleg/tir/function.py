@@ -7,6 +7,7 @@ from ..ir.attrs import DictAttrs
 from ..ir.expr import BaseFunc
 from ..ir.module import NodeList
 from ..ir.node import ATTRS, BINDS, CHILD, Node
+from ..ir.repr_hooks import script_text
 from ..ir.type import TupleType
 from .buffer import Buffer
 from .expr import Var
@@ -50,3 +51,11 @@ class PrimFunc(BaseFunc):
 
     def children(self) -> list[Node]:
         return [*self.params, *(b for b in self.buffers if b is not None), self.body]
+
+    def script(self, *args: _Any, **kwargs: _Any) -> str:
+        """The function as script that ``script.from_source`` reads back as the same function."""
+        return script_text(self)
+
+    def show(self, *args: _Any, **kwargs: _Any) -> None:
+        """Prints the function's script."""
+        print(self.script())

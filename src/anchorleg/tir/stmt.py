@@ -84,7 +84,7 @@ class BufferRealize(Stmt):
     """``buffer`` exists, over ``bounds``, while ``body`` runs; only before buffers are flattened."""
 
     __slots__ = ("buffer", "bounds", "condition", "body")
-    FIELDS = {"buffer": CHILD, "bounds": CHILDREN, "condition": CHILD, "body": CHILD}
+    FIELDS = {"buffer": BIND, "bounds": CHILDREN, "condition": CHILD, "body": CHILD}
 
     def __init__(self, buffer: Buffer, bounds: Sequence[Range], condition: PrimExpr, body: Stmt, span: _Any = None) -> None:
         self.buffer, self.bounds, self.condition, self.body, self.span = buffer, tuple(bounds), condition, body, span
