@@ -46,7 +46,7 @@ SLOPES: dict[str, _Slope] = {
 }
 """Slopes at a kink are those of its right side, as upstream has them."""
 
-FLAT = ("floor", "ceil", "round", "trunc", "sign", "logical_not", "isnan", "isfinite", "isinf")
+FLAT = ("floor", "ceil", "round", "rint", "trunc", "sign", "logical_not", "isnan", "isfinite", "isinf")
 
 
 def _from_slope(slope: _Slope) -> Any:

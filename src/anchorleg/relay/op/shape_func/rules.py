@@ -15,7 +15,7 @@ _FAR = 2**31 - 1
 
 _SAME = ("""abs acos acosh asin asinh atan atanh bitwise_not cast cast_like ceil clip copy cos cosh cumprod cumsum device_copy
     erf exp fast_erf fast_exp fast_tanh fixed_point_multiply fixed_point_multiply_per_axis floor full_like isfinite isinf isnan log
-    log10 log2 logical_not negative ones_like reinterpret reverse reverse_sequence round rsqrt scatter_elements scatter_nd sequence_mask
+    log10 log2 logical_not negative ones_like reinterpret reverse rint reverse_sequence round rsqrt scatter_elements scatter_nd sequence_mask
     sigmoid sign sin sinh sqrt strided_set tan tanh trilu trunc zeros_like annotation.stop_fusion on_device annotation.cast_hint
     nn.bias_add nn.dropout_raw nn.fast_softmax nn.instance_norm nn.group_norm nn.l2_normalize nn.layer_norm nn.leaky_relu
     nn.log_softmax nn.lrn nn.prelu nn.relu nn.softmax sort argsort invert_permutation qnn.dequantize qnn.quantize qnn.requantize
