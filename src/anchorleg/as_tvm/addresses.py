@@ -17,6 +17,7 @@ ADDRESSES: dict[str, str] = {
     "ir.container": f"{_ROOMS}.ir_container",
     "relay._ffi_api": f"{_ROOMS}.ffi_api",
     "relay.analysis._ffi_api": f"{_ROOMS}.analysis_ffi_api",
+    "relay.transform._ffi_api": f"{_ROOMS}.transform_ffi_api",
     "relay.backend._backend": f"{_ROOMS}.backend_ffi_api",
     "relay.backend._ffi_api": f"{_ROOMS}.backend_ffi_api",
     "contrib.cuda_graph": f"{_ROOMS}.cuda_graph",

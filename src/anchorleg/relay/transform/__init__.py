@@ -9,7 +9,7 @@ from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, PrintIR, Se
 # public name → file
 _PUBLIC = {
     "AlterOpLayout": "alter_op_layout", "AnnotateTarget": "annotate_target", "MergeCompilerRegions": "merge_compiler_regions",
-    "MergeComposite": "merge_composite", "PartitionGraph": "partition_graph", "AnnotateSpans": "annotate_spans", "SpanCheck": "annotate_spans", "BackwardFoldScaleAxis": "fold_scale_axis",
+    "MergeComposite": "merge_composite", "PartitionGraph": "partition_graph", "AnnotateSpans": "annotate_spans", "AnnotateUsedMemory": "annotate_used_memory", "SpanCheck": "annotate_spans", "BackwardFoldScaleAxis": "fold_scale_axis",
     "CanonicalizeCast": "canonicalize_cast", "CapturePostDfsIndexInSpans": "annotate_spans", "CanonicalizeOps": "canonicalize_ops", "CombineParallelBatchMatmul": "combine_parallel", "CombineParallelConv2D": "combine_parallel",
     "CombineParallelDense": "combine_parallel", "ConvertLayout": "convert_layout", "DeadCodeElimination": "dead_code_elimination",
     "DefuseOps": "defuse_ops", "DynamicToStatic": "dynamic_to_static", "EliminateCommonSubexpr": "eliminate_common_subexpr",
