@@ -149,25 +149,52 @@ class Var(ExprWithOp):
 
 
 class Call(ExprWithOp):
-    """An application: of an operator (with its attributes), a function, a constructor or a closure."""
+    """An application: of an operator (with its attributes), a function, a constructor or a closure.
 
-    __slots__ = ("op", "args", "attrs", "type_args")
+    ``type_args`` are what the callee's type parameters stand for; an operator's are the types of its arguments, once these
+    are known, and are not stored.
+    """
+
+    __slots__ = ("op", "args", "attrs", "_type_args")
     FIELDS = {"op": CHILD, "args": CHILDREN, "attrs": ATTRS, "type_args": CHILDREN}
     __hash__ = RelayExpr.__hash__
 
     def __init__(self, op: RelayExpr, args: Sequence[RelayExpr], attrs: Any = None, type_args: Sequence[Type] | None = None,
                  span: Any = None) -> None:
-        self.op, self.args, self.attrs, self.type_args = op, tuple(args), attrs, tuple(type_args or ())
+        self.op, self.args, self.attrs = op, tuple(args), attrs
+        self.type_args = tuple(type_args or ())
         self.span, self._checked_type = span, None
 
+    @property
+    def type_args(self) -> tuple[Type, ...]:
+        """What the callee's type parameters stand for."""
+        if not isinstance(self.op, Op):
+            return self._type_args
+        types = tuple(a._checked_type for a in self.args)
+        return () if None in types else types  # type: ignore[return-value]
+
+    @type_args.setter
+    def type_args(self, value: tuple[Type, ...]) -> None:
+        self._type_args = () if isinstance(self.op, Op) else value
+
+    def replace(self, **changes: Any) -> Call:
+        """A copy with some fields changed; the same object when nothing differs."""
+        if "type_args" in changes:
+            changes["_type_args"] = changes.pop("type_args")
+        return super().replace(**changes)
+
     def children(self) -> list[Node]:
-        return [self.op, *self.args, *self.type_args]
+        return [self.op, *self.args, *self._type_args]
 
     def structural_parts(self) -> list[tuple[str, Any, Any]]:
         parts = [("op", CHILD, self.op), ("args", CHILDREN, self.args), ("attrs", ATTRS, self.attrs)]
         if not isinstance(self.op, Op):  # an operator's type arguments only repeat what inference found
-            parts.append(("type_args", CHILDREN, self.type_args))
+            parts.append(("type_args", CHILDREN, self._type_args))
         return parts
+
+
+Call._child_fields = (("op", False), ("args", True), ("_type_args", True))
+Call._copied = ("op", "args", "attrs", "_type_args", "span")
 
 
 class Let(ExprWithOp):

@@ -238,7 +238,7 @@ def error_of(body, *params):
 def test_error_shows_operator_types_line_caret_and_origin():
     a, b = relay.var("a", shape=(3,)), relay.var("b", shape=(4,))
     text = error_of(Call(Op.get("add"), [a, b], span=Span("conv1/add")), a, b)
-    assert "in @main: add: shapes (3,) and (4,) cannot be broadcast" in text
+    assert "in @main: add: Invalid broadcast shapes (3,) and (4,)" in text
     assert "| add(%a: Tensor[(3,), float32], %b: Tensor[(4,), float32])\n  | ^^^\n  from conv1/add" in text
 
 

@@ -9,7 +9,8 @@ from ...ir.attrs import DictAttrs
 from ...ir.op import Op
 from ...ir.type import TensorType, TupleType, Type
 from ...runtime import ndarray
-from ...runtime.dtype import dtype_name
+from ...runtime.dtype import dtype_name, numpy_dtype
+from ...support.errors import ArgumentError, TypeMismatchError
 from ..expr import Call, Var
 from ..function import Function
 from ..op.registry import evaluate
@@ -57,7 +58,10 @@ class NumpyRunner:
         self._types: dict[Any, Type] = {}
 
     def __call__(self, call: Call, args: list[Any]) -> Any:
-        return evaluate(call.op, call.attrs, args, self.result_type(call, args))
+        ty = self.result_type(call, args)
+        if is_static(ty) and _is_empty(ty):
+            return unflatten([np.empty(t.concrete_shape, numpy_dtype(t.dtype)) for t in flatten_tensor_types(ty)], ty)
+        return evaluate(call.op, call.attrs, args, ty)
 
     def result_type(self, call: Call, args: list[Any]) -> Type:
         """The result's type for these very arguments."""
@@ -92,9 +96,14 @@ class JitRunner(NumpyRunner):
 
     def _compile(self, call: Call, args: list[Any]) -> tuple[Any, Type] | None:
         func = _typed_function(call, args)
-        if not is_static(func.ret_type) or not _has_strategy(call.op):  # type: ignore[arg-type]
+        if not is_static(func.ret_type) or _is_empty(func.ret_type) or not _has_strategy(call.op):  # type: ignore[arg-type]
             return None
         return self.compiler.jit(func, self.target), func.ret_type
+
+
+def _is_empty(ty: Type) -> bool:
+    """Whether a result has no elements, and needs no kernel."""
+    return all(0 in t.concrete_shape for t in flatten_tensor_types(ty))
 
 
 def _has_strategy(op: Op) -> bool:
@@ -111,5 +120,8 @@ def _key(call: Call, args: list[Any]) -> Any:
 def _typed_function(call: Call, args: list[Any]) -> Function:
     params = [Var(f"p{i}", type_of(a)) for i, a in enumerate(args)]
     func = Function(params, Call(call.op, params, call.attrs), None, (), DictAttrs({"Primitive": 1}))
-    typed = infer_type(func)
+    try:
+        typed = infer_type(func)
+    except TypeMismatchError as e:  # the types fitted as far as they were known, the values do not
+        raise ArgumentError(f"{str(e).splitlines()[0]} (in {call.op.name}, given {', '.join(str(p.type_annotation) for p in params)})") from None
     return typed.replace(ret_type=typed.body.checked_type) if typed.ret_type is None else typed  # type: ignore[attr-defined,return-value]

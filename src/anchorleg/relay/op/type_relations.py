@@ -135,7 +135,7 @@ def broadcast_shapes(a: Sequence[Dim], b: Sequence[Dim]) -> tuple[Dim, ...]:
     merged = [broadcast_dim(x, y) for x, y in zip(long[lead:], short)]
     if any(m is None for m in merged):
         at = next(i for i, m in enumerate(merged) if m is None)
-        raise TypeMismatchError(f"shapes {show_dims(a)} and {show_dims(b)} cannot be broadcast together: from the right, "
+        raise TypeMismatchError(f"Invalid broadcast shapes {show_dims(a)} and {show_dims(b)}: from the right, "
                                 f"dimension {len(merged) - at} is {show_dim(long[lead + at])} and {show_dim(short[at])}; "
                                 "they must be equal, or one of them 1")
     return (*long[:lead], *merged)

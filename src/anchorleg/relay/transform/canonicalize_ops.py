@@ -17,10 +17,11 @@ from ...ir.module import IRModule
 from ..function import Function
 from ..op.registry import make_attrs
 from .common import call, declare_pass, is_op, rewrite_exprs
+from .simplify_inference import vectors_fit
 
 
 def _rule(old: Any, new: Any) -> RelayExpr:
-    if not is_op(new, "nn.bias_add"):
+    if not is_op(new, "nn.bias_add") or not vectors_fit(old):
         return new
     data, bias = new.args
     rank = len(old.args[0].checked_type.dims)

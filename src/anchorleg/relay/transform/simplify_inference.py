@@ -9,6 +9,9 @@ after::
     add(multiply(%x, %scale), %shift)     # scale = 1 / sqrt(var + eps) * gamma, shift = -mean * scale + beta
 
 With constant statistics the scale and the shift fold to constants, which FoldScaleAxis then moves into weights.
+
+An operator whose vectors (scale, shift, slope …) may turn out not to fit the axis stays, so that running it can refuse them;
+arithmetic would broadcast.  A vector known to have one entry, over an axis of unknown size, is meant to be broadcast.
 """
 from __future__ import annotations
 
@@ -82,12 +85,20 @@ def _instance_norm(node: Call, data_type: TensorType) -> RelayExpr:
 def _group_norm(node: Call, data_type: TensorType) -> RelayExpr:
     attrs, (data, gamma, beta) = node.attrs, node.args
     rank, axis = len(data_type.dims), node.attrs.axis % len(data_type.dims)
-    dims = list(data_type.dims)
-    split = [*dims[:axis], attrs.num_groups, dims[axis] // attrs.num_groups, *dims[axis + 1:]]
+    split, joined = _group_shapes(list(data_type.dims), axis, attrs.num_groups)
     grouped = call("reshape", data, attrs=make_attrs("reshape", newshape=split))
     axes = [i for i in range(axis + 1, rank + 1)]
     normal = _normalised(grouped, axes, attrs.epsilon, data_type.dtype)
-    return _affine(call("reshape", normal, attrs=make_attrs("reshape", newshape=dims)), gamma, beta, attrs, rank)
+    return _affine(call("reshape", normal, attrs=make_attrs("reshape", newshape=joined)), gamma, beta, attrs, rank)
+
+
+def _group_shapes(dims: list[Any], axis: int, groups: int) -> tuple[list[int], list[int]]:
+    """The new shapes that split an axis into groups, and that join it again; unknown sizes are copied (0), split (-4), joined (-3)."""
+    parts = [groups, dims[axis] // groups]
+    if all(isinstance(d, int) for d in dims):
+        return [*dims[:axis], *parts, *dims[axis + 1:]], dims
+    before, after = [0] * axis, [0] * (len(dims) - axis - 1)
+    return [*before, -4, *parts, *after], [*before, -3, *after]
 
 
 def _l2_normalize(node: Call, data_type: TensorType) -> RelayExpr:
@@ -95,6 +106,43 @@ def _l2_normalize(node: Call, data_type: TensorType) -> RelayExpr:
     total = _reduce("sum", call("multiply", data, data), list(node.attrs.axis))
     bound = call("maximum", total, constant(node.attrs.eps, data_type.dtype))
     return call("divide", data, call("sqrt", bound))
+
+
+def _one_bias(node: Call, data_type: TensorType) -> RelayExpr:
+    return call("add", *node.args, span=node.span)
+
+
+def _one_slope(node: Call, data_type: TensorType) -> RelayExpr:
+    data, slope = node.args
+    positive = call("greater", data, constant(0, data_type.dtype))
+    return call("where", positive, data, call("multiply", data, slope), span=node.span)
+
+
+# Operators with vectors along an axis: the numbers of these arguments.
+VECTORS: dict[str, tuple[int, ...]] = {
+    "nn.batch_norm": (1, 2, 3, 4), "nn.layer_norm": (1, 2), "nn.instance_norm": (1, 2), "nn.group_norm": (1, 2), "nn.bias_add": (1,),
+    "nn.prelu": (1,),
+}
+_ONE_ENTRY = {"nn.bias_add": _one_bias, "nn.prelu": _one_slope}
+
+
+def _sizes(node: Call) -> tuple[Any, list[Any]]:
+    """The size of a call's axis, and those of its vectors."""
+    data = node.args[0].checked_type
+    return data.dims[node.attrs.axis % len(data.dims)], [node.args[i].checked_type.dims[0] for i in VECTORS[node.op.name]]  # type: ignore[attr-defined]
+
+
+def vectors_fit(node: Call) -> bool:
+    """Whether the types alone say that the vectors of a call are as long as its axis."""
+    if node.op.name not in VECTORS:  # type: ignore[attr-defined]
+        return True
+    size, lengths = _sizes(node)
+    return all(n is size or isinstance(n, int) and isinstance(size, int) for n in lengths)
+
+
+def _has_one_entry(node: Call) -> bool:
+    size, lengths = _sizes(node)
+    return lengths == [1] and not isinstance(size, int)
 
 
 _SINGLE: dict[str, Callable[[Call, TensorType], RelayExpr]] = {
@@ -108,12 +156,15 @@ _SINGLE: dict[str, Callable[[Call, TensorType], RelayExpr]] = {
 def _rule(old: Any, new: Any) -> RelayExpr:
     if isinstance(new, TupleGetItem) and new.index == 0:
         inner = new.tuple_value
-        if is_op(inner, "nn.batch_norm"):
+        if is_op(inner, "nn.batch_norm") and vectors_fit(old.tuple_value):
             return _batch_norm(inner, old.tuple_value.args[0].checked_type)  # type: ignore[arg-type]
         if is_op(inner, "nn.dropout"):
             return inner.args[0]  # type: ignore[attr-defined]
-    if isinstance(new, Call) and getattr(new.op, "name", None) in _SINGLE:
-        return _SINGLE[new.op.name](new, old.args[0].checked_type)  # type: ignore[attr-defined]
+    name = getattr(new.op, "name", None) if isinstance(new, Call) else None
+    if name in _SINGLE and vectors_fit(old):
+        return _SINGLE[name](new, old.args[0].checked_type)
+    if name in _ONE_ENTRY and _has_one_entry(old):
+        return _ONE_ENTRY[name](new, old.args[0].checked_type)
     return new
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from ... import te
 from ...ir.expr import PrimExpr
 from ...te.tensor import Tensor
+from ..broadcast import broadcast_dim, broadcast_indices
 from .common import dims
 
 
@@ -64,13 +65,12 @@ def batch_matmul(tensor_a: Tensor, tensor_b: Tensor, oshape: Any = None, out_dty
                  transpose_b: bool = True) -> Tensor:
     """The product of each pair of matrices; a batch of 1 is repeated."""
     (xb, xi, xk), (yb, _, yj) = _operand(tensor_a, transpose_a), _operand(tensor_b, transpose_b)
-    batch = yb if isinstance(xb, int) and xb == 1 else xb
+    batch = broadcast_dim(xb, yb)
     acc = out_dtype or tensor_a.dtype
     k = te.reduce_axis((0, xk), name="k")
 
     def element(b: Any, i: Any, j: Any) -> PrimExpr:
-        ab = 0 if isinstance(xb, int) and xb == 1 else b
-        bb = 0 if isinstance(yb, int) and yb == 1 else b
+        (ab,), (bb,) = (broadcast_indices([b], [batch], [d]) for d in (xb, yb))
         x = tensor_a(*((ab, k, i) if transpose_a else (ab, i, k)))
         y = tensor_b(*((bb, j, k) if transpose_b else (bb, k, j)))
         return te.sum(x.astype(acc) * y.astype(acc), axis=k)

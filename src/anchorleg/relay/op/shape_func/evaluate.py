@@ -10,13 +10,14 @@ from ....ir.visit import post_order
 from ...expr import Call, Constant, Tuple, TupleGetItem
 from ..registry import attrs_of
 from .dims import Dim, DimTable
-from .registry import MOST_VALUES, SHAPE_RULES, VALUE_RULES, Known, NeedsValue, ShapeCase, flatten_types
+from .registry import FIT_RULES, MOST_VALUES, SHAPE_RULES, VALUE_RULES, Known, NeedsValue, ShapeCase, flatten_types
 
 
 def load_rules() -> None:
     """Makes all rules known."""
     importlib.import_module(f"{__package__}.rules")
     importlib.import_module(f"{__package__}.values")
+    importlib.import_module(f"{__package__}.fits")
 
 
 def children(node: Any) -> tuple[Any, ...]:
@@ -90,8 +91,10 @@ class Evaluator:
         name = call.op.name
         if all(isinstance(d, int) for t in static for d in t) and not _checks_sizes(case):
             return static
-        rule = SHAPE_RULES.get(name)
+        rule, fit = SHAPE_RULES.get(name), FIT_RULES.get(name)
         try:
+            if fit is not None:
+                fit(case)
             found = rule(case) if rule is not None else None
         except (NeedsValue, IndexError):
             found = None

@@ -2,7 +2,8 @@
 
 A rule is ``rule(case) -> list of results' dimensions``; a :class:`ShapeCase` shows it attributes and arguments, and takes
 the conditions that must hold at run time.  A value rule ``rule(case) -> list of results' elements (or None)`` follows the
-elements of small integer tensors, for operators that shape computations are made of.
+elements of small integer tensors, for operators that shape computations are made of.  A fit rule ``rule(case)`` checks that
+the arguments' sizes fit each other.
 """
 from __future__ import annotations
 
@@ -11,10 +12,12 @@ from typing import Any, Callable, NamedTuple, Sequence
 from ....ir.type import TensorType, TupleType
 from .dims import Dim, DimTable
 
+FitRule = Callable[["ShapeCase"], None]
 ShapeRule = Callable[["ShapeCase"], "list[list[Dim]] | None"]
 ValueRule = Callable[["ShapeCase"], "list[list[Dim] | None]"]
 SHAPE_RULES: dict[str, ShapeRule] = {}
 VALUE_RULES: dict[str, ValueRule] = {}
+FIT_RULES: dict[str, FitRule] = {}
 MOST_VALUES = 64  # elements: what is larger is no shape
 
 
@@ -86,6 +89,16 @@ def shape_rule(*names: str) -> Callable[[ShapeRule], ShapeRule]:
     return register
 
 
+def fit_rule(*names: str) -> Callable[[FitRule], FitRule]:
+    """Registers what operators ask of their arguments' sizes."""
+    def register(rule: FitRule) -> FitRule:
+        for name in names:
+            FIT_RULES[name] = rule
+        return rule
+
+    return register
+
+
 def value_rule(*names: str) -> Callable[[ValueRule], ValueRule]:
     """Registers a value rule for operators."""
     def register(rule: ValueRule) -> ValueRule:
@@ -109,4 +122,4 @@ def flatten_types(ty: Any) -> list[TensorType]:
     return found
 
 
-__all__ = ["Known", "MOST_VALUES", "NeedsValue", "SHAPE_RULES", "ShapeCase", "VALUE_RULES", "flatten_types", "shape_rule", "value_rule"]
+__all__ = ["FIT_RULES", "Known", "MOST_VALUES", "NeedsValue", "SHAPE_RULES", "ShapeCase", "VALUE_RULES", "fit_rule", "flatten_types", "shape_rule", "value_rule"]

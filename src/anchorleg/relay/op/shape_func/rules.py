@@ -50,7 +50,7 @@ def _broadcast_dim(c: ShapeCase, a: Dim, b: Dim) -> Dim:
     t = c.table
     a_is_one = t.equal(a, 1)
     one = t.maximum(a_is_one, t.equal(b, 1))
-    c.check(t.maximum(one, t.equal(a, b)), "sizes that neither are equal nor 1 do not broadcast")
+    c.check(t.maximum(one, t.equal(a, b)), "Invalid broadcast shapes: two sizes are neither equal nor 1")
     if isinstance(b, int):
         return b
     return a if isinstance(a, int) else t.select(a_is_one, b, a)
@@ -89,7 +89,7 @@ def _ndarray_size(c: ShapeCase) -> list[list[Dim]]:
 def new_shape(c: ShapeCase, dims: list[Dim], sizes: Sequence[Dim], allowzero: bool) -> list[Dim]:
     """The dimensions that ``newshape`` with its special values gives."""
     out: list[Dim] = []
-    at, infer, special = 0, None, False
+    at, infer = 0, None
     i = 0
     while i < len(sizes):
         s = sizes[i]
@@ -117,10 +117,12 @@ def new_shape(c: ShapeCase, dims: list[Dim], sizes: Sequence[Dim], allowzero: bo
             whole = dims[at]
             out.append(whole // second if first == -1 else first)
             out.append(whole // first if second == -1 else second)
-            at, i, special = at + 1, i + 2, True
+            at, i = at + 1, i + 2
         i += 1
+    whole, rest = product(dims), product(d for k, d in enumerate(out) if k != infer)
     if infer is not None:
-        out[infer] = _inferred(c, product(dims), product(d for k, d in enumerate(out) if k != infer))
+        out[infer] = _inferred(c, whole, rest)
+    c.check(c.table.equal(whole, product(out)), "a reshape does not keep the number of elements")
     return out
 
 
@@ -287,6 +289,11 @@ def convert_dims(dims: Sequence[Dim], source: str, target: str) -> list[Dim]:
         size = whole[name]
         out.append(size if block == 1 else (size + (block - 1)) // block)
     return out
+
+
+def axis_names(layout: str) -> list[str]:
+    """The axes of a layout, blocks included, in order."""
+    return _axes(layout)[0]
 
 
 def _axes(text: str) -> tuple[list[str], list[int]]:
@@ -589,6 +596,18 @@ def _dense_pack(c: ShapeCase) -> list[list[Dim]] | None:
     return [[*c.dims(0)[:-1], dims[-1]]] if isinstance(dims[-1], int) else None
 
 
+@shape_rule("nn.contrib_lstm", "nn.contrib_gru", "nn.contrib_rnn")
+def _recurrent(c: ShapeCase) -> list[list[Dim]]:
+    states = 2 if len(c.out_type.fields) == 3 else 1
+    steps, batch, _ = c.dims(0)
+    units = c.dims(len(c.args) - 1)[1]
+    for k in range(1, states + 1):
+        rows = c.dims(len(c.args) - k)[0]
+        if rows != 1:
+            c.agree(rows, batch, "a state of a recurrent layer has not as many rows as the batch")
+    return [[steps, batch, units], *([[batch, units]] * states)]
+
+
 @shape_rule("nn.batch_matmul", "qnn.batch_matmul")
 def _batch_matmul(c: ShapeCase) -> list[list[Dim]]:
     a, b, t = c.dims(0), c.dims(1), c.table
@@ -603,7 +622,8 @@ def _window(size: Dim, window: int, stride: int, before: int, after: int, ceil: 
     return (span // stride if stride != 1 else span) + 1
 
 
-def _pads(padding: Sequence[Any], rank: int) -> list[tuple[int, int]]:
+def pads_of(padding: Sequence[Any], rank: int) -> list[tuple[int, int]]:
+    """The padding before and after each of ``rank`` axes."""
     pads = [int(p) for p in padding]
     if len(pads) == 1:
         pads = pads * (2 * rank)
@@ -621,7 +641,7 @@ def _conv(c: ShapeCase) -> list[list[Dim]] | None:
     if found is None:
         return None
     plain, dims, out = found
-    for d, k, s, dil, (p0, p1) in zip(dims, at.kernel_size, at.strides, at.dilation, _pads(at.padding, len(dims))):
+    for d, k, s, dil, (p0, p1) in zip(dims, at.kernel_size, at.strides, at.dilation, pads_of(at.padding, len(dims))):
         out.append(_window(d, (int(k) - 1) * int(dil) + 1, int(s), p0, p1))
     return [convert_dims(out, plain, at.out_layout or at.data_layout)]
 
@@ -652,7 +672,7 @@ def _conv_transpose(c: ShapeCase) -> list[list[Dim]] | None:
         return None
     plain, dims, out = found
     extra = [int(v) for v in at.output_padding] or [0] * len(dims)
-    for d, k, s, dil, (p0, p1), e in zip(dims, at.kernel_size, at.strides, at.dilation, _pads(at.padding, len(dims)), extra):
+    for d, k, s, dil, (p0, p1), e in zip(dims, at.kernel_size, at.strides, at.dilation, pads_of(at.padding, len(dims)), extra):
         out.append((d - 1) * int(s) + ((int(k) - 1) * int(dil) + 1 - p0 - p1 + e))
     return [convert_dims(out, plain, at.out_layout or at.data_layout)]
 
@@ -662,7 +682,7 @@ def _pool(c: ShapeCase) -> list[list[Dim]]:
     at, dims = c.attrs, c.dims(0)
     names = _axes(at.layout)[0]
     spatial = [i for i, n in enumerate(names) if n in "DHW"]
-    pads = _pads(at.padding, len(spatial))
+    pads = pads_of(at.padding, len(spatial))
     for i, k, s, dil, (p0, p1) in zip(spatial, at.pool_size, at.strides, at.dilation, pads):
         dims[i] = _window(dims[i], (int(k) - 1) * int(dil) + 1, int(s), p0, p1, bool(at.ceil_mode))
     return [dims]
@@ -763,4 +783,4 @@ def _dyn_sparse_to_dense(c: ShapeCase) -> list[list[Dim]]:
     return [c.values(3)]
 
 
-__all__ = ["broadcast", "convert_dims", "new_shape", "sliced"]
+__all__ = ["axis_names", "broadcast", "convert_dims", "new_shape", "pads_of", "sliced"]

@@ -16,7 +16,7 @@ from ....ir.type import TensorType, Type
 from ....support.errors import ArgumentError, TypeMismatchError
 from ...expr import Call
 from ..registry import declare
-from .common import (Dim, as_tuple, broadcast_many, choice, constant_ints, dtype_field, is_dynamic, known, normalize_axis,
+from .common import (Dim, Dims, as_tuple, broadcast_many, choice, constant_ints, dtype_field, is_dynamic, known, normalize_axis,
                      product, require_integer, same_dim, show, tensors, tuple_of_tensors, wrap_negative)
 
 
@@ -67,18 +67,19 @@ def _take_rel(args: tuple[Type, ...], attrs: TakeAttrs, ctx: Any) -> Type | None
     data, indices = types
     require_integer("indices", indices)
     if attrs.axis is None:
-        _need_elements(product(data.dims), indices)
+        need_elements(product(data.dims), indices.dims)
         return TensorType(indices.dims, data.dtype)
     axis, batch = take_layout(len(data.dims), len(indices.dims), attrs)
-    _need_elements(data.dims[axis], indices)
+    need_elements(data.dims[axis], indices.dims)
     lead = [same_dim(f"batch dimension {i} of indices", data.dims[i], indices.dims[i]) for i in range(batch)]
     return TensorType([*lead, *data.dims[batch:axis], *indices.dims[batch:], *data.dims[axis + 1:]], data.dtype)
 
 
-def _need_elements(size: Dim, indices: TensorType) -> None:
-    some = all(known(d) and d > 0 for d in indices.dims)
+def need_elements(size: Dim, indices: Dims) -> None:
+    """TypeMismatchError for indices (of that shape) into an axis without elements."""
+    some = all(known(d) and d > 0 for d in indices)
     if known(size) and size == 0 and some:
-        raise TypeMismatchError(f"indices of shape {show(indices.dims)} into an axis without elements")
+        raise TypeMismatchError(f"indices of shape {show(indices)} into an axis without elements")
 
 
 def _bounded(indices: np.ndarray, size: int, mode: str) -> np.ndarray:
@@ -115,7 +116,7 @@ def _gather_rel(args: tuple[Type, ...], attrs: GatherAttrs, ctx: Any) -> Type | 
     for i, (d, n) in enumerate(zip(data.dims, indices.dims)):
         if i != axis and known(d) and known(n) and n > d:
             raise TypeMismatchError(f"dimension {i} of indices, {n}, is larger than that of data, {d}")
-    _need_elements(data.dims[axis], indices)
+    need_elements(data.dims[axis], indices.dims)
     return TensorType(indices.dims, data.dtype)
 
 
@@ -139,6 +140,8 @@ def _gather_nd_rel(args: tuple[Type, ...], attrs: GatherNDAttrs, ctx: Any) -> Ty
     out = list(indices.dims[1:])
     for i in range(batch):
         out[i] = same_dim(f"batch dimension {i} of indices", data.dims[i], out[i])
+    for d in data.dims[batch:batch + depth]:
+        need_elements(d, indices.dims[1:])
     return TensorType([*out, *data.dims[batch + depth:]], data.dtype)
 
 
@@ -172,7 +175,10 @@ def _adv_index_rel(args: tuple[Type, ...], attrs: Any, ctx: Any) -> Type | None:
     data, indices = types[0], types[1:]
     for i, t in enumerate(indices):
         require_integer(f"index {i}", t)
-    return TensorType([*broadcast_many([t.dims for t in indices]), *data.dims[len(indices):]], data.dtype)
+    places = broadcast_many([t.dims for t in indices])
+    for d in data.dims[:len(indices)]:
+        need_elements(d, places)
+    return TensorType([*places, *data.dims[len(indices):]], data.dtype)
 
 
 def _adv_index_numpy(attrs: Any, args: list[Any], out_type: Type) -> np.ndarray:

@@ -71,6 +71,8 @@ def _concatenate_rel(args: tuple[Type, ...], attrs: ConcatenateAttrs, ctx: Any) 
     axis = normalize_axis(attrs.axis, len(types[0].dims))
     dims = _merge(types, axis)
     dims[axis] = _total([t.dims[axis] for t in types])
+    if known(dims[axis]):  # a size that only some inputs tell is not promised of a result that would be known altogether
+        dims = [d if i == axis or all(known(t.dims[i]) for t in types) else AnyDim() for i, d in enumerate(dims)]
     return TensorType(dims, types[0].dtype)
 
 

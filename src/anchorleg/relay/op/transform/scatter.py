@@ -17,7 +17,7 @@ from ....support.errors import TypeMismatchError
 from ...expr import Call
 from ..registry import declare
 from .common import choice, known, normalize_axis, require_integer, same_dim, show, tensors, wrap_negative
-from .index import index_depth
+from .index import index_depth, need_elements
 
 _NAMES = ("data", "indices", "updates")
 REDUCTIONS = ("update", "add", "mul", "mean", "min", "max")
@@ -53,6 +53,7 @@ def _scatter_elements_rel(args: tuple[Type, ...], attrs: ScatterElementsAttrs, c
         return None
     data, indices, updates = types
     axis = normalize_axis(attrs.axis, len(data.dims))
+    need_elements(data.dims[axis], indices.dims)
     if not len(data.dims) == len(indices.dims) == len(updates.dims):
         raise TypeMismatchError(f"data, indices and updates must have one rank, got {show(data.dims)}, "
                                 f"{show(indices.dims)} and {show(updates.dims)}")
@@ -69,6 +70,8 @@ def _scatter_nd_rel(args: tuple[Type, ...], attrs: ScatterNDAttrs, ctx: Any) -> 
         return None
     data, indices, updates = types
     depth = index_depth(data, indices)
+    for d in data.dims[:depth]:
+        need_elements(d, indices.dims[1:])
     want = [*indices.dims[1:], *data.dims[depth:]]
     if len(want) != len(updates.dims):
         raise TypeMismatchError(f"updates must have shape {show(want)}, got {show(updates.dims)}")
