@@ -15,7 +15,7 @@ _PUBLIC = {
     "DefuseOps": "defuse_ops", "DynamicToStatic": "dynamic_to_static", "EliminateCommonSubexpr": "eliminate_common_subexpr",
     "EtaExpand": "eta_expand", "FastMath": "fast_math", "FoldConstant": "fold_constant", "FoldExplicitPadding": "fold_explicit_padding", "FoldScaleAxis": "fold_scale_axis",
     "FirstOrderGradient": "first_order_gradient", "ForwardFoldScaleAxis": "fold_scale_axis", "FuseOps": "fuse_ops", "gradient": "gradients", "InferType": "infer_type", "InferTypeLocal": "infer_type",
-    "Inline": "inline", "InlineAll": "inline", "IntegerProducts": "integer_products", "LambdaLift": "lambda_lift", "Legalize": "legalize", "ManifestAlloc": "manifest_alloc", "ManifestLifetimes": "manifest_lifetimes", "PlanDevices": "plan_devices", "QnnCanonicalize": "qnn_canonicalize", "RemoveStandaloneReshapes": "remove_standalone_reshapes", "RemoveUnusedFunctions": "remove_unused_functions",
+    "Inline": "inline", "InlineAll": "inline", "IntegerProducts": "integer_products", "LambdaLift": "lambda_lift", "Legalize": "legalize", "ManifestAlloc": "manifest_alloc", "ManifestLifetimes": "manifest_lifetimes", "MemoryPlan": "memory_plan", "PlanDevices": "plan_devices", "QnnCanonicalize": "qnn_canonicalize", "RemoveStandaloneReshapes": "remove_standalone_reshapes", "RemoveUnusedFunctions": "remove_unused_functions",
     "SimplifyExpr": "simplify_expr", "SinkReshape": "sink_reshape", "SimplifyInference": "simplify_inference", "ToANormalForm": "normal_forms", "ToBasicBlockNormalForm": "basic_block_normal_form",
     "SplitArgs": "split_args", "OutlineCompilerFunctionsWithExistingGlobalSymbols": "compiler_functions",
     "MarkCompilerFunctionsAsExtern": "compiler_functions", "InlineCompilerFunctionsBoundTo": "compiler_functions",
