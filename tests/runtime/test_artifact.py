@@ -18,6 +18,7 @@ from anchorleg.runtime.compiled import CompiledModule
 from anchorleg.runtime.executor_factory import GraphExecutorFactory
 from anchorleg.runtime.export import find_compiler
 from anchorleg.runtime.graph_executor import GraphModule
+from anchorleg.runtime.params import save_param_dict
 from anchorleg.support.errors import ArgumentError, ArtifactError, BuildError
 
 X = np.arange(16, dtype=np.float32)
@@ -182,6 +183,17 @@ def test_export_archive(factory, tmp_path):
     assert set(loaded["get_graph_params"]()) == {"w"}
     loaded.export_library(tmp_path / "again.tar")
     assert (tmp_path / "again.tar").read_bytes() == (tmp_path / "model.tar").read_bytes()
+
+
+def test_export_without_parameters(factory, tmp_path):
+    factory["remove_params"]().export_library(tmp_path / "model.tar")
+    loaded = load_module(tmp_path / "model.tar")
+    assert not loaded["get_graph_params"]() and factory.params
+    module = GraphModule(loaded["default"](cpu(0)))
+    module.load_params(save_param_dict(factory.get_params()))
+    module.set_input(old=1)
+    module.run(x=X)
+    np.testing.assert_array_equal(module.get_output(0).numpy(), 4 * X)
 
 
 @pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")

@@ -59,6 +59,7 @@ class GraphExecutorFactory(Module):
         makers = {
             self.name: self._make, "debug_create": self._make_debug, "get_graph_json": lambda: self.graph_json,
             "get_graph_params": lambda: self.params, "list_module_names": lambda: [self.name],
+            "remove_params": self.remove_params,
         }
         found = makers.get(name)
         return PackedFunc(found, name, keep=self) if found else self.lib._find(name, True)
@@ -76,6 +77,10 @@ class GraphExecutorFactory(Module):
 
     def get_params(self) -> dict[str, NDArray]:
         return self.params
+
+    def remove_params(self) -> "GraphExecutorFactory":
+        """The model without its parameters, which its executors then get by `load_params` or as inputs."""
+        return GraphExecutorFactory(self.graph_json, self.lib, {}, self.name, self.ignored)
 
     def get_lib(self) -> Module:
         return self.lib
