@@ -50,6 +50,22 @@ def test_upstreams_addresses_are_found_by_attribute():
     assert done.stdout.strip() == "fine", done.stderr
 
 
+def test_tuners_that_are_not_here_can_be_imported_and_say_so_when_used():
+    done = run("""
+        import anchorleg.as_tvm as shim
+        shim.install()
+        from tvm import auto_scheduler, meta_schedule as ms
+        import tvm
+        assert tvm.relay.transform._ffi_api.AnnotateUsedMemory() is not None
+        for use in (lambda: ms.database, lambda: auto_scheduler.TuningOptions):
+            try:
+                use()
+            except NotImplementedError as exc:
+                print(exc)
+    """)
+    assert "'database' belongs to a tuner" in done.stdout and "'TuningOptions'" in done.stdout, done.stderr
+
+
 def test_refuses_beside_another_tvm():
     done = run("""
         import sys, types

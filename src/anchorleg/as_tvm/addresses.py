@@ -11,6 +11,8 @@ ADDRESSES: dict[str, str] = {
     "_ffi.registry": f"{_ROOMS}.ffi",
     "_ffi.runtime_ctypes": f"{_ROOMS}.ffi_runtime",
     "parser": f"{_ROOMS}.parser",
+    "meta_schedule": f"{_ROOMS}.successors",
+    "auto_scheduler": f"{_ROOMS}.successors",
     "container": f"{_ROOMS}.container",
     "generic": f"{_ROOMS}.generic",
     "ir.base": f"{_ROOMS}.ir_base",
