@@ -89,7 +89,7 @@ def write(folder: Path, files: Mapping[str, "str | bytes"]) -> None:
 
 
 def run_guarded(factory: Any, folder: Path, values: Mapping[str, Any] | None = None, compiler: str = "gcc",
-                flags: Sequence[str] = ("-O1", "-g", *SANITIZERS)) -> list[np.ndarray]:
+                flags: Sequence[str] = ("-O1", *SANITIZERS)) -> list[np.ndarray]:
     """The results of a model's C code under guard; AssertionError with what the compiler or a sanitizer said."""
     writer = apart(factory)
     sources = writer.sources()
