@@ -26,6 +26,10 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name == "check_grad":
         return importlib.import_module(f"{__name__}.gradients").check_grad
+    if name == "Prelude":
+        from ..prelude import Prelude
+
+        return Prelude
     if name == "enabled_targets":
         from ...testing.targets import enabled_targets
 

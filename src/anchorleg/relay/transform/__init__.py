@@ -12,7 +12,7 @@ _PUBLIC = {
     "MergeComposite": "merge_composite", "PartitionGraph": "partition_graph", "AnnotateSpans": "annotate_spans", "AnnotateUsedMemory": "annotate_used_memory", "SpanCheck": "annotate_spans", "BackwardFoldScaleAxis": "fold_scale_axis",
     "CanonicalizeCast": "canonicalize_cast", "CapturePostDfsIndexInSpans": "annotate_spans", "CanonicalizeOps": "canonicalize_ops", "CombineParallelBatchMatmul": "combine_parallel", "CombineParallelConv2D": "combine_parallel",
     "CombineParallelDense": "combine_parallel", "ConvertLayout": "convert_layout", "DeadCodeElimination": "dead_code_elimination",
-    "DefuseOps": "defuse_ops", "DynamicToStatic": "dynamic_to_static", "EliminateCommonSubexpr": "eliminate_common_subexpr",
+    "Defunctionalization": "defunctionalization", "DefuseOps": "defuse_ops", "DynamicToStatic": "dynamic_to_static", "EliminateCommonSubexpr": "eliminate_common_subexpr",
     "EtaExpand": "eta_expand", "FastMath": "fast_math", "FoldConstant": "fold_constant", "FoldExplicitPadding": "fold_explicit_padding", "FoldScaleAxis": "fold_scale_axis",
     "FirstOrderGradient": "first_order_gradient", "ForwardFoldScaleAxis": "fold_scale_axis", "FuseOps": "fuse_ops", "gradient": "gradients", "InferType": "infer_type", "InferTypeLocal": "infer_type",
     "Inline": "inline", "InlineAll": "inline", "IntegerProducts": "integer_products", "LambdaLift": "lambda_lift", "Legalize": "legalize", "ManifestAlloc": "manifest_alloc", "ManifestLifetimes": "manifest_lifetimes", "MemoryPlan": "memory_plan", "PlanDevices": "plan_devices", "QnnCanonicalize": "qnn_canonicalize", "RemoveStandaloneReshapes": "remove_standalone_reshapes", "RemoveUnusedFunctions": "remove_unused_functions",
