@@ -25,6 +25,7 @@ OPTIMIZE: tuple[str, ...] = (
     "CanonicalizeCast",
     "CanonicalizeOps",
     "FoldConstant",
+    "ByteWeights",
     "AlterOpLayout",
     "FoldConstant",
     "SimplifyExpr",

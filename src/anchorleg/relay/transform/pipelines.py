@@ -32,6 +32,7 @@ OPTIMIZE: tuple[str, ...] = (
     "CanonicalizeOps",        # bias_add → add with an expanded bias, which layouts and fusion understand
     "SinkReshape",            # biases and activations next to the products they follow, which they then fuse with
     "FoldConstant",
+    "ByteWeights",            # large weights that are scaled bytes; before they are packed
     "AlterOpLayout",          # blocked layouts that the target's kernels want
     "FoldConstant",           # packed weights become constants
     "SimplifyExpr",           # adjacent layout transforms that appeared

@@ -157,7 +157,9 @@ def alter_dense(attrs: Any, inputs: Sequence[Any], tinfos: Sequence[Any], out_ty
     target = _for_processor()
     if target is not None and of_bytes(tinfos, out_type):
         return pack_dense(attrs, inputs, tinfos, lanes_of(target, "int32"))
-    if target is None or any(t.dtype != "float32" for t in tinfos) or out_type.dtype != "float32" or not tinfos[0].ndim:
+    if target is None or tinfos[0].dtype != "float32" or tinfos[1].dtype not in ("float32", "int8") or out_type.dtype != "float32":
+        return None
+    if not tinfos[0].ndim:
         return None
     units, inner = dims(tinfos[1])
     rows = 1
