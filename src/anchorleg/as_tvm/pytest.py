@@ -5,4 +5,4 @@ from . import install
 
 install()
 
-from ..testing import callbacks  # noqa: E402,F401  (declares what upstream's tests take for given)
+from ..testing import callbacks, target_hooks  # noqa: E402,F401  (declare what upstream's tests take for given)

@@ -31,10 +31,15 @@ def _as_module(mod: Any, params: Mapping[str, Any] | None) -> IRModule:
 
 def _cpu_target(target: Any) -> Any:
     """The one target that kernels are built for."""
+    return _targets(target)[0]
+
+
+def _targets(target: Any) -> tuple[Any, list[Any]]:
+    """The one target that kernels are built for, and those of external compilers."""
     from ..target.target import Target
 
-    targets = Target.canon_multi_target_and_host(Target.target_or_current(target))
-    return targets[0]
+    ordinary, external = Target.split_external(Target.canon_multi_target_and_host(Target.target_or_current(target)))
+    return ordinary[0], external
 
 
 def optimize(mod: Any, target: Any = None, params: Mapping[str, Any] | None = None) -> tuple[IRModule, dict[str, Any]]:
@@ -66,7 +71,8 @@ def build(ir_mod: Any, target: Any = None, target_host: Any = None, executor: Ex
     Parameters
     ----------
     ir_mod: the module; its ``main`` is the model.
-    target: what to compile for, e.g. ``"llvm"`` (this machine's CPU with all its features); default: the current target.
+    target: what to compile for, e.g. ``"llvm"`` (this machine's CPU with all its features); default: the current target.  Targets of
+        external compilers, with options for them, may follow in a list: ``["llvm", Target("ccompiler -header=…")]``.
     params: values of ``main``'s parameters that do not change; they are folded in.
     executor, runtime: see ``relay.backend``.
     workspace_memory_pools, constant_memory_pools: for the ahead-of-time executor: the memory the model may use (``ir.memory_pools``).
@@ -81,8 +87,8 @@ def build(ir_mod: Any, target: Any = None, target_host: Any = None, executor: Ex
         raise TypeMismatchError(f"runtime is expected to be a relay.backend.Runtime, got {type(runtime).__name__} {runtime!r}")
     if executor.name not in _BUILDERS:
         raise ArgumentError(f"no builder for executor {executor.name!r}; available: {', '.join(_BUILDERS)}")
-    chosen = _cpu_target(target)
-    more = {"runtime": runtime, "workspace_memory_pools": workspace_memory_pools, "constant_memory_pools": constant_memory_pools}
+    chosen, external = _targets(target)
+    more = {"runtime": runtime, "external_targets": external, "workspace_memory_pools": workspace_memory_pools, "constant_memory_pools": constant_memory_pools}
     if executor.name in _CHECKS:
         _CHECKS[executor.name](chosen, executor, mod_name, **more)
     with collector_paused():
@@ -94,7 +100,7 @@ def _build_graph(mod: IRModule, target: Any, executor: Executor, mod_name: str, 
                  **more: Any) -> Any:
     from .backend.graph_build import build_graph
 
-    return build_graph(fuse(mod, target), target, executor, mod_name, progress, folded)
+    return build_graph(fuse(mod, target), target, executor, mod_name, progress, folded, more.get("external_targets", ()))
 
 
 def _build_aot(mod: IRModule, target: Any, executor: Executor, mod_name: str, progress: Progress | None, folded: Sequence[str], **more: Any) -> Any:
@@ -116,7 +122,7 @@ _CHECKS: dict[str, Callable[..., None]] = {"aot": _check_aot}  # what can be ref
 def register_executor_builder(name: str, builder: Callable[..., Any]) -> None:
     """Makes ``relay.build(executor=Executor(name))`` use ``builder(mod, target, executor, mod_name, progress, folded, **more)``.
 
-    ``more`` has the runtime and the memory pools that ``build`` was given.
+    ``more`` has the runtime, the memory pools and the targets of external compilers that ``build`` was given.
     """
     _BUILDERS[name] = builder
 

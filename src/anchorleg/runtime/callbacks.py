@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .c_abi import ArgTypeCode, DLTensor, TVMValue
 from .dtype import DataType, numpy_dtype
+from .packed_func import PackedFunc
 from .registry import get_global_func
 
 SYMBOL = "al_call_packed"
@@ -57,16 +59,32 @@ def _store_result(result: object, ret: int, ret_code: int) -> None:
 
 @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 def _call_packed(name: bytes, args: int, codes: int, count: int, ret: int, ret_code: int) -> int:
+    return _answer(name.decode(), lambda: get_global_func(name.decode()), args, codes, count, ret, ret_code)
+
+
+def _answer(name: str, function_of: Callable[[], Any], args: int, codes: int, count: int, ret: int, ret_code: int) -> int:
+    """Calls a Python function for native code; 0, or -1 with the error text left behind."""
     from . import native
 
     try:
         values, kinds = (TVMValue * count).from_address(args), (ctypes.c_int * count).from_address(codes)
-        result = get_global_func(name.decode())(*(_argument(v, k) for v, k in zip(values, kinds)))
+        result = function_of()(*(_argument(v, k) for v, k in zip(values, kinds)))
         _store_result(result, ret, ret_code)
         return 0
     except BaseException as exc:  # must not cross native frames: it becomes the error text
-        native.set_last_error(f"{name.decode()}: {type(exc).__name__}: {exc}")
+        native.set_last_error(f"{name}: {type(exc).__name__}: {exc}")
         return -1
+
+
+_PACKED = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def packed_address(function: PackedFunc) -> tuple[int, object]:
+    """The address at which native code calls a packed function, and what must be kept alive for it."""
+    if function.handle:
+        return function.handle, function
+    entry = _PACKED(lambda args, codes, count, ret, code, resource: _answer(function.name, lambda: function, args, codes, count, ret, code))
+    return ctypes.cast(entry, ctypes.c_void_p).value or 0, (entry, function)
 
 
 def address() -> int:

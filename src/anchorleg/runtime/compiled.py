@@ -11,6 +11,7 @@ from pathlib import Path
 from ..support.errors import ArgumentError, ArtifactError
 from ..support.files import atomic_write
 from .artifact import read_artifact, write_artifact
+from .callbacks import packed_address
 from .graph_executor import Kernel
 from .imports import register_import_kind, unpack_imports
 from .module import Module, register_loader
@@ -43,6 +44,7 @@ class CompiledModule(Module):
     sources : ``fmt`` → text of the code, or a function giving it, for `get_source` (``ll``, ``asm``).
     library : the code when it is loaded already (a shared library), instead of objects.
     origin : what messages call it, such as the file it came from.
+    foreign : names of packed functions that the code calls and imported modules have.
     """
 
     type_key = "llvm"
@@ -50,7 +52,7 @@ class CompiledModule(Module):
     def __init__(
         self, objects: Sequence[bytes], kernels: Mapping[str, KernelInfo], triple: str = "", cpu: str = "",
         features: Iterable[str] = (), sources: Mapping[str, "str | Callable[[], str]"] | None = None,
-        library: NativeLibrary | None = None, entry: str | None = None, origin: str = "the compiled module",
+        library: NativeLibrary | None = None, entry: str | None = None, origin: str = "the compiled module", foreign: Sequence[str] = (),
     ) -> None:
         super().__init__()
         self.objects = tuple(objects)
@@ -61,6 +63,8 @@ class CompiledModule(Module):
         self._sources = dict(sources or {})
         self._library = library
         self._origin = origin
+        self.foreign = tuple(foreign)
+        self._imported: dict[str, tuple[int, object]] | None = None
         self._packed: dict[str, PackedFunc] = {}
         self._fast: dict[str, Kernel] | None = None
         self._lock = threading.Lock()
@@ -71,13 +75,23 @@ class CompiledModule(Module):
 
     def native(self) -> NativeLibrary:
         """The linked code; linked now if it has not been.  `ArtifactError` when this machine cannot run it."""
-        if self._library is None:
+        if self._library is None or self._imported is None:
             with self._lock:
+                if self._imported is None:
+                    self._imported = {name: packed_address(self._foreign_function(name)) for name in self.foreign}
                 if self._library is None:
+                    addresses = {name: address for name, (address, _) in self._imported.items()}
                     self._library = NativeLibrary.from_objects(
-                        self.objects, self._symbols(), self.triple, self.features, name=self._origin
+                        self.objects, self._symbols(), self.triple, self.features, addresses, name=self._origin
                     )
         return self._library
+
+    def _foreign_function(self, name: str) -> PackedFunc:
+        """An imported function, ready to be called: with its constants."""
+        found = next((f for m in self._all_imports() if (f := m._own_function(name)) is not None), None)
+        if found is None:
+            raise ArtifactError(f"{self._origin}: there is no code for the external function {name!r}: import the module with it")
+        return found
 
     def _symbols(self) -> list[str]:
         return [symbol for info in self.kernels.values() for symbol in (info.packed, info.fast) if symbol]
@@ -152,7 +166,7 @@ class CompiledModule(Module):
         """The facts about the code that an archive keeps."""
         return {
             "triple": self.triple, "cpu": self.cpu, "features": sorted(self.features),
-            "kernels": {name: asdict(info) for name, info in self.kernels.items()},
+            "kernels": {name: asdict(info) for name, info in self.kernels.items()}, **({"foreign": list(self.foreign)} if self.foreign else {}),
         }
 
     def members(self) -> dict[str, bytes]:
@@ -165,15 +179,15 @@ class CompiledModule(Module):
         try:
             kernels = {str(name): KernelInfo(**info) for name, info in manifest["kernels"].items()}
             triple, cpu, features = manifest["triple"], manifest["cpu"], tuple(manifest["features"])
-            shared = bool(manifest.get("shared"))
+            shared, foreign = bool(manifest.get("shared")), [str(n) for n in manifest.get("foreign", ())]
         except (KeyError, TypeError, AttributeError) as err:
             raise ArtifactError(f"{path}: the manifest does not describe code ({type(err).__name__}: {err})") from err
         if not shared:
             objects = [bytes(members[name]) for name in sorted(members) if name.startswith("code/")]
-            made = cls(objects, kernels, triple, cpu, features, origin=str(path))
+            made = cls(objects, kernels, triple, cpu, features, origin=str(path), foreign=foreign)
         else:
             check_host(triple, features, str(path))
-            made = cls([], kernels, triple, cpu, features, library=NativeLibrary.from_shared(path))
+            made = cls([], kernels, triple, cpu, features, library=NativeLibrary.from_shared(path), origin=str(path), foreign=foreign)
         unpack_imports(made, manifest.get("imports", ()), members, path, made._library)
         return made
 

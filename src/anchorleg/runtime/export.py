@@ -42,6 +42,11 @@ def export(
     path = Path(file_name)
     facts = {**code.manifest(), **manifest}
     linker = _linker(path, cc, link, code.triple)
+    apart = set(code.foreign) - {n for m in linked_sources(code) for n in m.function_names}
+    if linker is not None and apart:
+        if link:
+            raise BuildError(f"cannot link {path}: the external functions {', '.join(sorted(apart))} are not C code; export an archive (link=False)")
+        linker = None
     if code._imports:
         imported, more = pack_imports(code, Packing(linker is not None, cc, options or None))
         facts, members = {**facts, "imports": imported}, {**members, **more}

@@ -180,7 +180,8 @@ class GraphExecutor:
             return
         kernel = self._kernels.get(node.function or "")
         if kernel is None:
-            raise ArtifactError(f"the library has no function {node.function!r}, which node {node.name!r} calls")
+            raise ArtifactError(f"the library has no function {node.function!r}, which node {node.name!r} calls: if an external compiler takes it, "
+                                "import the module with its code into the library")
         if isinstance(kernel, PackedFunc):
             self._segments.append((kernel, node))
             return
@@ -558,7 +559,12 @@ def _checked_out(out: object, view: NDArray, index: object) -> NDArray:
         raise TypeMismatchError(f"output {index}: expected out to be an NDArray, got {type(out).__name__}")
     if out.shape != view.shape:
         raise ArgumentError(f"output {index}: expected out of shape {view.shape}, got {out.shape}")
-    return out.copyfrom(view)
+    return out.copyfrom(view.as_numpy_view() if _converts(view, out) else view)
+
+
+def _converts(view: NDArray, out: NDArray) -> bool:
+    """Whether a result of another type becomes one of the caller's, as numbers do in numpy: integers floats, not floats integers."""
+    return view.dtype != out.dtype and np.can_cast(view.as_numpy_view().dtype, out.as_numpy_view().dtype, "same_kind")
 
 
 # -- upstream's face ------------------------------------------------------------------------------------
@@ -708,24 +714,26 @@ class GraphModule:
 
 
 def kernels_of(library: object) -> Mapping[str, "Kernel | PackedFunc"]:
-    """The kernels of a library module: its ``fast_kernels()``, else its packed functions, called through Python."""
+    """The kernels of a library module: its ``fast_kernels()``, else packed functions of it and of what it imports, called through Python."""
     if isinstance(library, Mapping):
         return library
     fast = getattr(library, "fast_kernels", None)
-    return fast() if fast is not None else _PackedKernels(library)  # type: ignore[arg-type]
+    if fast is not None and not library._imports:  # type: ignore[attr-defined]
+        return fast()
+    return _PackedKernels(library, fast() if fast is not None else {})  # type: ignore[arg-type]
 
 
 class _PackedKernels(Mapping):
-    """Packed functions of a module, looked up when a graph names them."""
+    """Kernels, and packed functions of a module, looked up when a graph names them."""
 
-    def __init__(self, module: Module) -> None:
-        self._module = module
+    def __init__(self, module: Module, fast: "Mapping[str, Kernel]") -> None:
+        self._module, self._fast = module, fast
 
     def get(self, name: str, default: object = None) -> Any:
-        return self._module._find(name, True) or default
+        return self._fast.get(name) or self._module._find(name, True) or default
 
-    def __getitem__(self, name: str) -> PackedFunc:
-        return self._module.get_function(name, True)
+    def __getitem__(self, name: str) -> "Kernel | PackedFunc":
+        return self._fast.get(name) or self._module.get_function(name, True)
 
     def __iter__(self):  # noqa: ANN204
         return iter(())

@@ -19,6 +19,10 @@ class TargetKind:
 
     ``option_types`` maps option name to type; ``defaults`` option name to value; ``device_type`` is DLPack's number;
     ``adjust`` completes or checks a configuration.  Prints as its name.
+
+    ``attributes`` says more: ``is_external_codegen`` (the kind is an external compiler: functions with ``Compiler="<kind>"`` are its
+    own), ``RelayToTIR`` (its pass, run on modules that have such functions) and ``TIRToRuntime`` (``(module, target) → runtime module``
+    for loop programs with a target of this kind).
     """
 
     name: str
@@ -27,6 +31,21 @@ class TargetKind:
     option_types: Mapping[str, str] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     adjust: Callable[[Config], Config] = field(default=lambda config: config, compare=False)
+    attributes: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def get_attr(self, name: str, default: Any = None) -> Any:
+        """One of the ``attributes``."""
+        return self.attributes.get(name, default)
+
+    def set_attr(self, name: str, value: Any) -> TargetKind:
+        """Sets one of the ``attributes``; returns the kind."""
+        self.attributes[name] = value
+        return self
+
+    @property
+    def is_external_codegen(self) -> bool:
+        """Whether the kind is an external compiler, which takes functions, not operators."""
+        return bool(self.attributes.get("is_external_codegen"))
 
     @property
     def options(self) -> dict[str, str]:
@@ -157,9 +176,10 @@ KINDS: dict[str, TargetKind] = {}
 
 
 def register_kind(name: str, device_type: int, keys: Iterable[str] = (), options: Mapping[str, str] | None = None,
-                  defaults: Mapping[str, Any] | None = None, adjust: Callable[[Config], Config] | None = None) -> TargetKind:
+                  defaults: Mapping[str, Any] | None = None, adjust: Callable[[Config], Config] | None = None,
+                  attributes: Mapping[str, Any] | None = None) -> TargetKind:
     """Adds a target kind; options common to all kinds (keys, tag, device, model, libs, host …) are included."""
-    kind = TargetKind(name, device_type, tuple(keys), {**_COMMON, **(options or {})}, dict(defaults or {}), adjust or (lambda c: c))
+    kind = TargetKind(name, device_type, tuple(keys), {**_COMMON, **(options or {})}, dict(defaults or {}), adjust or (lambda c: c), dict(attributes or {}))
     KINDS[name] = kind
     return kind
 
@@ -193,3 +213,4 @@ register_kind("ext_dev", 12)
 register_kind("hybrid", 1)
 register_kind("composite", 1, ["cpu"], {"devices": TARGETS})
 register_kind("test", 1)
+register_kind("ccompiler", 1, options={"header": STR}, defaults={"header": ""}, attributes={"is_external_codegen": True})

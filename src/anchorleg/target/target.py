@@ -273,8 +273,8 @@ class Target:
 
     def get_kind_attr(self, attr_name: str) -> Any:
         """A property of the kind (``default_keys``, ``is_external_codegen`` …), None when unknown."""
-        table = {"default_keys": list(self.kind.keys), "default_device_type": self.kind.device_type, "is_external_codegen": False}
-        return table.get(attr_name)
+        table = {"default_keys": list(self.kind.keys), "default_device_type": self.kind.device_type, "is_external_codegen": self.kind.is_external_codegen}
+        return table.get(attr_name, self.kind.get_attr(attr_name))
 
     def get_target_device_type(self) -> int:
         """DLPack's number of the device this target runs on."""
@@ -334,6 +334,16 @@ class Target:
             host = Target.canon_target(target_host)
             targets = [t.with_host(host) for t in targets]
         return targets
+
+    @staticmethod
+    def split_external(targets: Sequence[Target]) -> tuple[list[Target], list[Target]]:
+        """The targets that operators are compiled for, and those of external compilers; TargetError when the first are missing."""
+        external = [t for t in targets if t.kind.is_external_codegen]
+        ordinary = [t for t in targets if not t.kind.is_external_codegen]
+        if not ordinary:
+            raise TargetError(f"only targets of external compilers are given ({', '.join(map(str, external))}): add the one that everything else "
+                              'is compiled for, e.g. ["llvm", …]')
+        return ordinary, external
 
     @staticmethod
     def canon_target_map_and_host(target_map: Mapping[Any, Any], target_host: Any = None) -> tuple[dict[Target, Any], Target | None]:

@@ -49,6 +49,18 @@ class Closure:
         return self.evaluator.call(self, list(args))
 
 
+class HostFunction:
+    """A function that is compiled elsewhere: ``run`` maps the list of argument values to the result."""
+
+    __slots__ = ("name", "run")
+
+    def __init__(self, name: str, run: Callable[[list[Any]], Any]) -> None:
+        self.name, self.run = name, run
+
+    def __call__(self, *args: Any) -> Any:
+        return self.run(list(args))
+
+
 class _Frame:
     """One activation: values of variables and of the expressions computed so far."""
 
@@ -63,11 +75,12 @@ class Evaluator:
     """Evaluates expressions of a typed module.
 
     Tensors are numpy arrays, tuples Python tuples, data types ``ConstructorValue``, references ``RefValue``, functions
-    ``Closure`` (or the Op or Constructor itself).  ``apply(call, args)`` computes operator calls.
+    ``Closure`` (or the Op or Constructor itself).  ``apply(call, args)`` computes operator calls; ``external`` are the functions of
+    the module that are compiled elsewhere, by name.
     """
 
-    def __init__(self, mod: IRModule, apply: Apply) -> None:
-        self.mod, self.apply = mod, apply
+    def __init__(self, mod: IRModule, apply: Apply, external: Mapping[str, Callable[[list[Any]], Any]] | None = None) -> None:
+        self.mod, self.apply, self.external = mod, apply, dict(external or {})
         self._free: dict[int, tuple[Function, list[Var]]] = {}
 
     def evaluate(self, expr: RelayExpr, env: Mapping[Var, Any] | None = None) -> Any:
@@ -131,6 +144,8 @@ class Evaluator:
         return node
 
     def _global(self, node: GlobalVar, frame: _Frame) -> Any:
+        if node.name_hint in self.external:
+            return HostFunction(node.name_hint, self.external[node.name_hint])
         func = self.mod[node.name_hint]
         if not isinstance(func, Function):
             raise BuildError(f"@{node.name_hint} is not a Relay function and can't be interpreted")
@@ -172,6 +187,8 @@ class Evaluator:
             return self.apply(node if callee is node.op else node.replace(op=callee), args)
         if isinstance(callee, Constructor):
             return ConstructorValue(callee.tag, args, callee)
+        if isinstance(callee, HostFunction):
+            return callee.run(args)
         if not isinstance(callee, Closure):
             raise ArgumentError(f"a {type(callee).__name__} can't be called")
         return (yield callee.func.body, self._enter(callee, args))

@@ -7,24 +7,30 @@ from ...ir.module import IRModule
 from ...support.cache import open_cache
 from ..function import Function
 from .executor_factory import GraphExecutorFactoryModule, compiled_module
+from .external import compile_external
 from .graph_executor_codegen import KernelNames, flatten_main
 from .kernels import CompiledKernel, KernelBuilder, kernel_key
 
 
 def build_graph(mod: IRModule, target: Any, executor: Any, mod_name: str, progress: Callable[[str, int, int], None] | None,
-                ignored: Sequence[str] = ()) -> GraphExecutorFactoryModule:
-    """A fused module as the graph executor's factory module; ``ignored`` names parameters that were folded in."""
+                ignored: Sequence[str] = (), external_targets: Sequence[Any] = ()) -> GraphExecutorFactoryModule:
+    """A fused module as the graph executor's factory module.
+
+    ``ignored`` names parameters that were folded in; ``external_targets`` are the targets of external compilers.
+    """
+    mod, external = compile_external(mod, external_targets)
     functions: dict[str, Function] = {}
-    names = KernelNames(mod_name, lambda f: kernel_key(f, target))
+    names = KernelNames(mod_name, lambda f: kernel_key(f, target), (v.name_hint for v in mod.functions))
 
     def name_kernel(func: Function) -> str:
         name = names(func)
         functions.setdefault(name, func)
         return name
 
-    code = flatten_main(mod["main"], name_kernel)
+    code = flatten_main(mod["main"], name_kernel, mod)
     kernels = compile_kernels(functions, target, progress)
-    return GraphExecutorFactoryModule(mod, target, executor, code, compiled_module(kernels, target, functions), mod_name, ignored, functions, kernels)
+    library = external.attach(compiled_module(kernels, target, functions), target)
+    return GraphExecutorFactoryModule(mod, target, executor, code, library, mod_name, ignored, functions, kernels)
 
 
 def compile_kernels(functions: dict[str, Function], target: Any, progress: Callable[[str, int, int], None] | None) -> dict[str, CompiledKernel]:

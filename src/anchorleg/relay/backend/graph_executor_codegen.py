@@ -1,7 +1,7 @@
 """Code generation for the graph executor: a fused ``main`` → node list → memory plan → JSON and kernels."""
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, Iterable, NamedTuple
 
 from ...ir.expr import BaseFunc, GlobalVar
 from ...ir.module import IRModule
@@ -14,6 +14,7 @@ from ...support.names import NameSupply
 from ..expr import Call, Constant, Let, Tuple, TupleGetItem, Var
 from ..function import Function
 from . import te_compiler
+from .external import external_call
 from .graph_nodes import NOP, Entry, GraphNode, TensorInfo, graph_json
 from .graph_plan_memory import MemoryPlan, plan_memory
 from .te_lowering import flatten_tensor_types, shorten
@@ -50,9 +51,9 @@ def infos_of(ty: Any, what: str) -> list[TensorInfo]:
 class _Flattener(Walker):
     """Turns the expressions of ``main`` into graph nodes; the result of a visit is a list of entries."""
 
-    def __init__(self, name_kernel: NameKernel) -> None:
+    def __init__(self, name_kernel: NameKernel, mod: IRModule | None = None) -> None:
         super().__init__()
-        self.name_kernel = name_kernel
+        self.name_kernel, self.mod = name_kernel, mod
         self.nodes: list[GraphNode] = []
         self.params: dict[str, Any] = {}
         self.names = NameSupply()
@@ -100,14 +101,16 @@ class _Flattener(Walker):
         return (yield let.body)
 
     def visit_Call(self, call: Call) -> Any:
-        func = call.op
-        if not isinstance(func, Function) or not (func.get_attr("Primitive") or func.get_attr("Compiler")):
+        func, external = call.op, external_call(call, self.mod)
+        if external is None and not (isinstance(func, Function) and func.get_attr("Primitive") and not func.get_attr("Compiler")):
             raise UnsupportedOpError(f"the graph executor runs fused kernels only, found {_callee(func)}: functions that "
                                      "are values or recursive need the VM (relay.vm.compile)")
-        args = yield list(call.args)
+        args = yield list(call.args if external is None else external.args)
         inputs = [e for arg in args for e in arg]
         infos = infos_of(call.checked_type, "a call")
         origin = call.span
+        if external is not None:
+            return self.add(GraphNode(self.names.fresh(external.symbol), external.symbol, inputs, infos, origin=origin))
         if func.get_attr("relay.reshape_only") and len(inputs) == 1:
             return self.add(GraphNode(self.names.fresh("reshape_nop"), NOP, inputs, infos, origin=origin))
         name = self.name_kernel(func)
@@ -124,9 +127,9 @@ def _callee(func: Any) -> str:
     return f"a call of @{func.name_hint}" if isinstance(func, GlobalVar) else f"a call of a {type(func).__name__}"
 
 
-def flatten_main(func: Function, name_kernel: NameKernel) -> GraphCode:
-    """A fused, typed function as a graph with its memory planned."""
-    flattener = _Flattener(name_kernel)
+def flatten_main(func: Function, name_kernel: NameKernel, mod: IRModule | None = None) -> GraphCode:
+    """A fused, typed function as a graph with its memory planned; ``mod`` has the functions compiled elsewhere that it calls."""
+    flattener = _Flattener(name_kernel, mod)
     for param in func.params:
         flattener.add_parameter(param)
     heads = flattener.visit(func.body)
@@ -136,9 +139,9 @@ def flatten_main(func: Function, name_kernel: NameKernel) -> GraphCode:
 class KernelNames:
     """Upstream-style symbol names for primitive functions: readable, unique, equal for equal functions."""
 
-    def __init__(self, mod_name: str, key_of: Callable[[Function], Any]) -> None:
+    def __init__(self, mod_name: str, key_of: Callable[[Function], Any], taken: Iterable[str] = ()) -> None:
         self.prefix, self.key_of = mangle_module_name(mod_name), key_of
-        self._supply = NameSupply()
+        self._supply = NameSupply(taken=taken)
         self.names: dict[Any, str] = {}
 
     def __call__(self, func: Function) -> str:

@@ -12,6 +12,7 @@ from ...support.errors import ArgumentError
 from ..analysis.variables import free_vars
 from ..expr import Call, Constant, Let, Tuple, Var
 from ..function import Function
+from ..transform.target_hooks import external_functions
 from .evaluator import Closure, ConstructorValue, Evaluator, RefValue
 from .operator_runner import JitRunner, NumpyRunner
 
@@ -95,7 +96,8 @@ class Interpreter(Executor):
         from ...target.target import Target
 
         self.mod, self.device = mod, device
-        self.target = target if target == "numpy" else Target.canon_multi_target(target)[0]
+        ordinary, self._external_targets = ([target], []) if target == "numpy" else Target.split_external(Target.canon_multi_target(target))
+        self.target = ordinary[0]
         self._runner = NumpyRunner() if self.target == "numpy" else JitRunner(self.target)
         self._prepared: tuple[tuple[Any, ...], IRModule] | None = None
 
@@ -109,11 +111,11 @@ class Interpreter(Executor):
 
     def _make_executor(self, expr: RelayExpr | None = None) -> Callable[..., Any]:
         if expr is None or isinstance(expr, GlobalVar):
-            mod = self.optimize()
-            func = mod["main"] if expr is None else mod[expr.name_hint]
+            mod, name = self.optimize(), "main" if expr is None else expr.name_hint
         else:
-            func, mod = self._prepared_function(expr)
-        evaluator = Evaluator(mod, self._runner)
+            mod, name = self._prepared_function(expr), _NAME
+        evaluator = self._evaluator(mod)
+        func = evaluator.mod[name]
 
         def run(*args: Any, **kwargs: Any) -> Any:
             values = [to_value(a) for a in self._convert_args(func, args, kwargs)]
@@ -124,13 +126,23 @@ class Interpreter(Executor):
 
         return run
 
-    def _prepared_function(self, expr: RelayExpr) -> tuple[Function, IRModule]:
+    def _evaluator(self, mod: IRModule) -> Evaluator:
+        """The evaluator of a prepared module; functions of external compilers are theirs, but by the numpy rules they mean what their bodies say."""
+        if self.target == "numpy" or not external_functions(mod):
+            return Evaluator(mod, self._runner)
+        from .external import compile_external, external_callables
+
+        compiled, code = compile_external(mod, self._external_targets)
+        return Evaluator(compiled, self._runner, external_callables(compiled, code, self.target))
+
+    def _prepared_function(self, expr: RelayExpr) -> IRModule:
         """An expression prepared inside a copy of the module."""
         mod = (self.mod or IRModule()).copy()
-        name = "__interpreted__"
-        mod[name] = expr  # type: ignore[assignment]
-        mod = _prepare(mod)
-        return mod[name], mod
+        mod[_NAME] = expr  # type: ignore[assignment]
+        return _prepare(mod)
+
+
+_NAME = "__interpreted__"
 
 
 def _prepare(mod: IRModule) -> IRModule:

@@ -18,6 +18,7 @@ from ..function import Function
 from ..op.shape_func.registry import flatten_types
 from ..transform.bind import bind_params_by_name
 from . import vm_pipeline
+from .external import generate_external
 from .interpreter import Executor
 from .kernels import KernelBuilder, kernel_key
 from .vm_codegen import Context, compile_functions
@@ -58,12 +59,14 @@ def _module_of(mod: Any) -> IRModule:
     return mod
 
 
-def _one_target(target: Any, host: Any = None) -> Any:
+def _targets(target: Any, host: Any = None) -> tuple[Any, list[Any]]:
+    """The one target that kernels are compiled for, and those of external compilers."""
     from ...target.target import Target
 
     if isinstance(target, Mapping) and len(target) == 1:
         target = next(iter(target.values()))
-    return Target.canon_multi_target_and_host(Target.target_or_current(target), host)[0]
+    ordinary, external = Target.split_external(Target.canon_multi_target_and_host(Target.target_or_current(target), host))
+    return ordinary[0], external
 
 
 class _Kernels:
@@ -80,6 +83,8 @@ class _Kernels:
 
     def request(self, func: Function, kind: str, program: Any) -> int:
         """The number of a packed function; equal ones are one."""
+        if kind == "external":
+            return self._external(func, *program)
         if kind == "shape":
             return self._shape(func, program)
         if kind == "kernel":
@@ -93,6 +98,14 @@ class _Kernels:
         outputs = len(flatten_types(func.ret_type if func.ret_type is not None else func.body.checked_type))
         self.entries.append(PackedEntry(f"{name}_{count}" if count else name, kind, inputs, outputs, (), payload))
         self._numbers[key] = len(self.entries) - 1
+        return self._numbers[key]
+
+    def _external(self, var: Any, inputs: int, outputs: int) -> int:
+        key = ("external", var.name_hint)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.entries)
+            self.names[var.name_hint] = 1
+            self.entries.append(PackedEntry(var.name_hint, "external", inputs, outputs))
         return self._numbers[key]
 
     def _shape(self, func: Function, program: Any) -> int:
@@ -207,9 +220,9 @@ class VMCompiler:
         """(the module with explicit memory, the parameters): everything but code generation."""
         if params:
             self.set_params(params)
-        chosen = _one_target(target, target_host)
+        chosen, external = _targets(target, target_host)
         with chosen:
-            lowered = vm_pipeline.lower(vm_pipeline.optimise(self._bound(mod)))
+            lowered = vm_pipeline.lower(vm_pipeline.optimise(self._bound(mod)), external)
         self._lowered = (lowered, chosen)
         return _labelled(lowered), self.get_params()
 
@@ -223,10 +236,12 @@ class VMCompiler:
             raise ArgumentError("codegen: call lower first")
         mod, target = self._lowered
         with target, KernelBuilder(cache=open_cache("kernels")) as builder:
+            mod, external = generate_external(mod)
             kernels = _Kernels(target, builder)
             context = Context(mod, kernels.request)
             functions = compile_functions(context)
             entries, lib = kernels.finish(self.progress)
+            external.attach(lib, target)
         self._functions = kernels.functions
         types = {v.name_hint: [type_spec(p.checked_type) for p in _params_of(mod.functions[v])] for v in context.functions}
         self._exec = Executable(functions, context.constants, entries, lib, types)

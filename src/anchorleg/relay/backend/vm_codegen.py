@@ -221,8 +221,11 @@ class FunctionCompiler:
     def invoke(self, call: Call) -> None:
         """vm.invoke_tvm_op"""
         func, ins, outs = call.args
-        index = self.context.request(func, "kernel", None)  # type: ignore[arg-type]
         sources, results = self.tensors(_fields(ins)), self.registers(_fields(outs))
+        if isinstance(func, GlobalVar):  # compiled elsewhere
+            index = self.context.request(func, "external", (len(sources), len(results)))  # type: ignore[arg-type]
+        else:
+            index = self.context.request(func, "kernel", None)  # type: ignore[arg-type]
         self.emit(Opcode.InvokePacked, index, len(results), [*sources, *results])
 
     def shape_func(self, call: Call) -> None:

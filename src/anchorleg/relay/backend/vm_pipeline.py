@@ -1,8 +1,11 @@
 """The passes of the virtual machine's compiler, in order, on one page."""
 from __future__ import annotations
 
+from typing import Any, Sequence
+
 from ...ir.module import IRModule
 from ..transform.pipelines import pipeline
+from .external import lower_external
 
 # Programs keep their functions, branches and unknown sizes; otherwise as every executor's pipeline.
 OPTIMIZE: tuple[str, ...] = (
@@ -34,9 +37,10 @@ OPTIMIZE: tuple[str, ...] = (
     "DeadCodeElimination",
 )
 
-# From an optimised module to one with explicit memory.
+FUSE: tuple[str, ...] = ("FuseOps",)  # primitive functions; external compilers get theirs next
+
+# From primitive functions to explicit memory.
 LOWER: tuple[str, ...] = (
-    "FuseOps",                # primitive functions
     "ToANormalForm",          # an order of evaluation, in which memory can be given and taken
     "InferType",
     "LambdaLift",             # local functions become global ones; loops become jumps
@@ -50,9 +54,9 @@ def optimise(mod: IRModule) -> IRModule:
     return pipeline(OPTIMIZE, ("EtaExpand",))(mod)
 
 
-def lower(mod: IRModule) -> IRModule:
-    """An optimised module with explicit memory, ready for code generation."""
-    return pipeline(LOWER, LOWER)(mod)
+def lower(mod: IRModule, external_targets: Sequence[Any] = ()) -> IRModule:
+    """An optimised module with explicit memory, ready for code generation; ``external_targets`` are those of external compilers."""
+    return pipeline(LOWER, LOWER)(lower_external(pipeline(FUSE, FUSE)(mod), external_targets))
 
 
-__all__ = ["LOWER", "OPTIMIZE", "lower", "optimise"]
+__all__ = ["FUSE", "LOWER", "OPTIMIZE", "lower", "optimise"]

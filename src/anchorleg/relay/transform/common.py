@@ -20,8 +20,8 @@ FunctionTransform = Callable[[Function, IRModule, PassContext], Function]
 
 
 def is_primitive(node: Any) -> bool:
-    """Whether the node is a function already made primitive, or one for an external compiler."""
-    return isinstance(node, Function) and bool(node.get_attr("Primitive") or node.get_attr("Compiler"))
+    """Whether the node is a function already made primitive, one for an external compiler, or one that such a compiler has compiled."""
+    return isinstance(node, Function) and bool(node.get_attr("Primitive") or node.get_attr("Compiler") or node.get_attr("Extern"))
 
 
 _LEAVES = (Type, Op, GlobalVar, Var, Pattern, Constructor, Constant)

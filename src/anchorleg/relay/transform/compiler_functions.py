@@ -15,8 +15,10 @@ from typing import Any, Sequence
 from ...ir.attrs import DictAttrs
 from ...ir.expr import GlobalVar, RelayExpr
 from ...ir.module import IRModule
+from ...ir.structural import structural_equal
 from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_pass
 from ...ir.visit import Walker
+from ...support.errors import BuildError
 from ..expr import Call, Let, Var
 from ..function import Function
 from .common import carry_type, descends, is_primitive, rewrite_exprs
@@ -41,9 +43,19 @@ class _Outliner(Walker):
         symbol = func.get_attr("global_symbol")
         if not symbol or not _matches(func, self.compiler):
             return None
-        if str(symbol) not in self.outlined:
-            self.outlined[str(symbol)] = (GlobalVar(str(symbol)), func)
-        return self.outlined[str(symbol)][0]
+        name = str(symbol)
+        if name not in self.outlined:
+            there = self.mod.functions.get(self.mod.get_global_var(name)) if name in self.mod else None
+            self._check_same(name, there, func)
+            self.outlined[name] = (self.mod.get_global_var(name) if name in self.mod else GlobalVar(name), func)
+        self._check_same(name, self.outlined[name][1], func)
+        return self.outlined[name][0]
+
+    @staticmethod
+    def _check_same(name: str, there: Any, func: Function) -> None:
+        if there is not None and there is not func and not structural_equal(there, func, map_free_vars=True):
+            raise BuildError(f"two different functions have the global_symbol {name!r}: the code of the external compiler {func.get_attr('Compiler')!r} "
+                             "would be found under one name for both; give each a name of its own")
 
     def visit_Call(self, call: Call) -> Any:
         var = self.global_for(call.op) if isinstance(call.op, Function) else None
@@ -97,7 +109,8 @@ def MarkCompilerFunctionsAsExtern(compiler_filter: str = "") -> Pass:
     return ModulePass(run, PassInfo(0, "MarkCompilerFunctionsAsExtern"))
 
 
-def _without_composites(expr: RelayExpr) -> RelayExpr:
+def without_composites(expr: RelayExpr) -> RelayExpr:
+    """``expr`` with calls of functions that carry ``Composite`` replaced by their bodies."""
     def rule(old: Any, new: Any) -> RelayExpr:
         composite = isinstance(new, Call) and isinstance(new.op, Function) and new.op.get_attr("Composite")
         return apply(new.op, new) if composite else new  # type: ignore[arg-type]
@@ -110,7 +123,7 @@ def InlineCompilerFunctionsBoundTo(global_vars: Sequence[GlobalVar]) -> Pass:
     names = {v.name_hint for v in global_vars}
 
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
-        chosen = {v.name_hint: f.replace(body=_without_composites(f.body)) for v, f in mod.functions.items()  # type: ignore[attr-defined]
+        chosen = {v.name_hint: f.replace(body=without_composites(f.body)) for v, f in mod.functions.items()  # type: ignore[attr-defined]
                   if v.name_hint in names and isinstance(f, Function)}
         if not chosen:
             return mod
@@ -127,4 +140,4 @@ def InlineCompilerFunctionsBoundTo(global_vars: Sequence[GlobalVar]) -> Pass:
 
 register_pass("OutlineCompilerFunctionsWithExistingGlobalSymbols", OutlineCompilerFunctionsWithExistingGlobalSymbols)
 register_pass("MarkCompilerFunctionsAsExtern", MarkCompilerFunctionsAsExtern)
-__all__ = ["OutlineCompilerFunctionsWithExistingGlobalSymbols", "MarkCompilerFunctionsAsExtern", "InlineCompilerFunctionsBoundTo"]
+__all__ = ["OutlineCompilerFunctionsWithExistingGlobalSymbols", "MarkCompilerFunctionsAsExtern", "InlineCompilerFunctionsBoundTo", "without_composites"]

@@ -40,7 +40,11 @@ from ..op.shape_func.dims import Dim, DimTable, Size
 from ..op.shape_func.evaluate import Evaluator, children, params_of
 from ..op.shape_func.program import assemble, is_computable
 from ..op.shape_func.registry import Known, flatten_types
+from ...support.errors import UnsupportedOpError
 from .common import is_primitive, map_functions
+from .compiler_functions import without_composites
+from .fuse_ops import is_static
+from .infer_type import infer_type
 
 ALIGNMENT = 64
 _ATOMS = (Var, GlobalVar, Constructor)
@@ -65,9 +69,10 @@ class _Scope:
 
 
 class _Manifest:
-    """Rewrites one function."""
+    """Rewrites one function of ``mod``."""
 
-    def __init__(self) -> None:
+    def __init__(self, mod: IRModule) -> None:
+        self.mod = mod
         self.table = DimTable()
         self.facts = Evaluator(self.table)
         self.sizes: dict[Dim, AnyDim] = {}
@@ -161,6 +166,8 @@ class _Manifest:
         """One binding."""
         if isinstance(value, Call) and is_primitive(value.op) and not value.op.get_attr("Compiler"):
             self.primitive(var, value, scope)
+        elif isinstance(value, Call) and self.external(value.op) is not None:
+            self.call_external(var, value, scope)
         elif isinstance(value, If):
             yield self.branches(var, value, scope)
         elif isinstance(value, Match):
@@ -269,6 +276,28 @@ class _Manifest:
         unit = self.let(scope, "call", vm.invoke_tvm_op(func, ins, _tuple(outs)), TupleType([]))
         unit.name_hint = "_" + unit.name_hint
         self.finish(var, func.ret_type, outs, results, scope)
+
+    def external(self, callee: Any) -> Any:
+        """The function of the module that a call reaches when it is compiled elsewhere; None for any other."""
+        func = self.mod.functions.get(callee) if isinstance(callee, GlobalVar) else None
+        return func if func is not None and (is_primitive(func) or not isinstance(func, Function)) else None
+
+    def call_external(self, var: Var, call: Call, scope: _Scope) -> None:
+        """A call of a function that is compiled elsewhere: its body says how large the results are."""
+        func, args = self.external(call.op), self.atoms(call.args, scope)
+        ty, shapes, results = call.checked_type, None, self.facts.unknown(call.checked_type)
+        if not is_static(ty) and isinstance(func, Function):
+            inlined = infer_type(func.replace(body=without_composites(func.body)))
+            special, results, missing, checks = self.specialise(inlined, args)  # type: ignore[arg-type]
+            ty, shapes = special.ret_type, self.shapes(special, args, results, checks, missing, scope)
+        if shapes is None and not is_static(ty):
+            raise UnsupportedOpError(f"the external function @{call.op.name_hint} has results of the type {ty}, whose sizes only its evaluation tells: the "  # type: ignore[attr-defined]
+                                     "virtual machine has to give it the memory for them")
+        types = flatten_types(ty)
+        outs = [self.fixed(t, scope) if t.is_static else self.dynamic(t, s, scope) for t, s in zip(types, shapes or [None] * len(types))]  # type: ignore[arg-type]
+        unit = self.let(scope, "call", vm.invoke_tvm_op(call.op, _tuple(args), _tuple(outs)), TupleType([]))
+        unit.name_hint = "_" + unit.name_hint
+        self.finish(var, ty, outs, results, scope)
 
     def finish(self, var: Var, ty: Type, outs: list[Var], results: list[Known], scope: _Scope) -> None:
         """Makes the result known under the variable of the call."""
@@ -524,7 +553,7 @@ def _tuple(fields: Sequence[RelayExpr]) -> Tuple:
 
 def manifest_alloc(mod: IRModule) -> IRModule:
     """The module with explicit memory; functions must be in A-normal form, with no local functions."""
-    return map_functions(mod, lambda f: _Manifest().function(f))
+    return map_functions(mod, lambda f: _Manifest(mod).function(f))
 
 
 def ManifestAlloc(host_virtual_device: Any = None) -> Pass:

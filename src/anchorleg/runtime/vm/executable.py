@@ -30,7 +30,8 @@ class PackedEntry(NamedTuple):
     """A packed function.
 
     ``kind``: ``kernel`` (compiled code; ``implicit`` says which sizes it takes after the pointers), ``shape`` (``payload``:
-    steps and texts of a shape program) or ``host`` (``payload``: a function evaluated by the operators' rules).
+    steps and texts of a shape program), ``host`` (``payload``: a function evaluated by the operators' rules) or ``external`` (a packed
+    function of the library that is given tensors).
     """
 
     name: str

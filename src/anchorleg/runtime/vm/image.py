@@ -67,7 +67,8 @@ class Image:
             return self.words([2])
         kernel = found.get(entry.name)
         if kernel is None:
-            raise ArtifactError(f"the library has no function {entry.name!r} that the executable calls")
+            raise ArtifactError(f"the library has no function {entry.name!r} that the executable calls"
+                                + (": import the module with its code into the library" if entry.kind == "external" else ""))
         if not isinstance(kernel, Kernel):
             self.host[i] = kernel
             return self.words([2])

@@ -13,7 +13,7 @@ from .. import native as _native
 from ..container import ADT
 from ..device import Device, cpu, kDLCPU
 from ..module import PythonModule
-from ..ndarray import NDArray, aligned_bytes
+from ..ndarray import NDArray, aligned_bytes, numpyasarray
 from ..profiling import BenchmarkResult
 from .executable import Executable
 from .image import Image, image_of
@@ -328,13 +328,19 @@ class VirtualMachine:
         registers = _read(pc + 24, count)
         entry = self._exec.packed[index]
         places = [frame + 32 + 8 * r for r in registers]
-        arrays = [_array_at(ctypes.c_int64.from_address(p).value) for p in places[:entry.num_inputs]]
-        results = _host_function(self, index, entry)(arrays)
+        arrays = [_array_at(ctypes.c_int64.from_address(p).value) for p in (places if entry.kind == "external" else places[:entry.num_inputs])]
+        function = _host_function(self, index, entry)
+        if entry.kind == "external":
+            function(*map(numpyasarray, arrays))
+        else:
+            self._store_all(entry, places[entry.num_inputs:], function(arrays))
+        words[c.M_PC // 8] = pc + 24 + 8 * count
+
+    def _store_all(self, entry: Any, places: Sequence[int], results: Sequence[np.ndarray]) -> None:
         if len(results) != entry.num_outputs:
             raise InternalError(f"{entry.name}: {entry.num_outputs} results are expected, got {len(results)}")
-        for place, result in zip(places[entry.num_inputs:], results):
+        for place, result in zip(places, results):
             self._store(place, np.ascontiguousarray(result) if np.ndim(result) else np.asarray(result))
-        words[c.M_PC // 8] = pc + 24 + 8 * count
 
     def _store(self, place: int, result: np.ndarray) -> None:
         """Copies a result into the tensor a register holds, or puts a new tensor there."""
