@@ -14,22 +14,28 @@ class PoolInfoProperties:
     def __init__(self, size_hint_bytes: int = UNRESTRICTED, clock_frequency_hz: int = -1, read_bandwidth_bytes_per_cycle: int = -1,
                  write_bandwidth_bytes_per_cycle: int = -1, read_latency_cycles: int = 0, write_latency_cycles: int = 0,
                  target_burst_bytes: Mapping[Any, int] | None = None) -> None:
-        self.size_hint_bytes, self.clock_frequency_hz = int(size_hint_bytes), clock_frequency_hz
+        try:
+            self.size_hint_bytes, self.clock_frequency_hz = int(size_hint_bytes), clock_frequency_hz
+        except (TypeError, ValueError):
+            raise ArgumentError(f"size_hint_bytes is expected to be a number of bytes, or -1 for no limit, got {size_hint_bytes!r}") from None
         self.read_bandwidth_bytes_per_cycle, self.write_bandwidth_bytes_per_cycle = read_bandwidth_bytes_per_cycle, write_bandwidth_bytes_per_cycle
         self.read_latency_cycles, self.write_latency_cycles = read_latency_cycles, write_latency_cycles
         self.target_burst_bytes = dict(target_burst_bytes or {})
 
 
 class PoolInfo:
-    """Base of the pools: a name, the targets that reach the memory, its properties.
+    """Base of the pools: a name, the targets that reach the memory (none: all do), its properties.
 
+    ``targets`` is a list, or a dictionary target → "rw" (or "ro", for constants).
     ``is_internal`` is true for a pool that the generated code defines itself rather than taking it from its caller.
     """
 
     is_internal = False
 
     def __init__(self, pool_name: str = "", targets: Sequence[Any] = (), pool_info_properties: PoolInfoProperties | None = None) -> None:
-        self.pool_name, self.targets = str(pool_name), list(targets)
+        if isinstance(targets, str) or not isinstance(targets, (Sequence, Mapping)):
+            raise TypeMismatchError(f"the targets of the memory pool {pool_name!r} are expected to be a list, got {type(targets).__name__} {targets}")
+        self.pool_name, self.targets = str(pool_name), dict(targets) if isinstance(targets, Mapping) else list(targets)
         self.properties = pool_info_properties or PoolInfoProperties()
 
     def __getattr__(self, name: str) -> Any:

@@ -167,10 +167,10 @@ def _pool_lines(factory: AOTExecutorFactoryModule, prefix: str) -> list[str]:
     if "workspace_pools" not in factory.facts.structures:
         return []
     lines = [f"static uint8_t pool_{name}[{size}] __attribute__((aligned(64)));" for name, size in factory.facts.pools]
-    for pool in factory.built.request.constant_pools:
-        macro = f"{factory.built.request.names.upper}_{pool.pool_name.upper()}_CONSTANT_POOL"
-        lines = [line if f"pool_{pool.pool_name}[" not in line
-                 else f"static uint8_t pool_{pool.pool_name}[{macro}_SIZE] __attribute__((aligned(64))) = {{{macro}_DATA}};" for line in lines]
+    for pool in factory.built.constant_pools:
+        macro = f"{factory.built.request.names.upper}_{pool.name.upper()}_CONSTANT_POOL"
+        lines = [line if f"pool_{pool.name}[" not in line
+                 else f"static uint8_t pool_{pool.name}[{macro}_SIZE] __attribute__((aligned(64))) = {{{macro}_DATA}};" for line in lines]
     return [*lines, f"static struct {prefix}_workspace_pools workspace_pools = {{{', '.join(f'pool_{n}' for n, _ in factory.facts.pools)}}};"]
 
 

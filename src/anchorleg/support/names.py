@@ -19,6 +19,27 @@ def sanitize(text: str, fallback: str = "v") -> str:
     return "_" + word if word[0].isdigit() else word
 
 
+_C_WORDS = frozenset(
+    "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return short "
+    "signed sizeof static struct switch typedef union unsigned void volatile while _Bool _Complex _Imaginary asm typeof "
+    "alignas alignof and and_eq bitand bitor bool catch char8_t char16_t char32_t class compl concept consteval constexpr constinit const_cast "
+    "co_await co_return co_yield decltype delete dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq nullptr "
+    "operator or or_eq private protected public reinterpret_cast requires static_assert static_cast template this thread_local throw true try "
+    "typeid typename using virtual wchar_t xor xor_eq linux unix NULL INFINITY NAN".split()
+)
+
+
+def c_identifier(text: str) -> str:
+    """A name for C and C++: every other character becomes one ``_``, a leading digit is prefixed, a word of the language gets ``_`` behind.
+
+    >>> c_identifier("input-x::2"), c_identifier("3x3"), c_identifier("int"), c_identifier("")
+    ('input_x__2', '_3x3', 'int_', 'v')
+    """
+    word = re.sub(r"[^0-9A-Za-z_]", "_", text) or "v"
+    word = "_" + word if word[0].isdigit() else word
+    return word + "_" if word in _C_WORDS else word
+
+
 class NameSupply:
     """Hands out names that have not been handed out before, by appending ``_1``, ``_2`` …
 

@@ -7,10 +7,11 @@ import numpy as np
 
 from ....ir.module import IRModule
 from ....runtime.aot_executor import AotFacts, TensorFacts, pool_contents_name
-from ....support.errors import ArgumentError, BuildError, TypeMismatchError
+from ....support.errors import ArgumentError, TypeMismatchError
 from ....support.memory import collector_paused
 from ...function import Function
 from ..executor_factory import compiled_module
+from ..external import compile_external
 from ..graph_build import compile_kernels
 from ..graph_executor_codegen import GraphCode, KernelNames, flatten_main
 from ..kernels import CompiledKernel, kernel_key
@@ -18,10 +19,12 @@ from ..memory import MemoryLayout, plan_pools
 from ..te_compiler import TECompiler
 from ..utils import mangle_module_name
 from .c_module import CLibraryModule
-from .c_source import ConstantPool, CWriter, Names
+from .c_source import CWriter, Names
 from .factory import AOTExecutorFactoryModule, BuildFacts
+from .foreign import ForeignCode
 from .llvm_text import LLVMMain, entry_arguments
 from .options import AotOptions, check_options
+from .pools import declared_pools, place_constants
 from .program import Choices, Program, build_program, origin_of
 
 Progress = Callable[[str, int, int], None]
@@ -32,27 +35,26 @@ class Request:
     """What a build is for: names, target, options, pools."""
 
     def __init__(self, target: Any, executor: Any, runtime: Any, mod_name: str, workspace_pools: Any = None, constant_pools: Any = None,
-                 progress: Progress | None = None) -> None:
+                 progress: Progress | None = None, external_targets: Sequence[Any] = ()) -> None:
         from ....runtime.name_transforms import sanitize_name
 
         self.target, self.executor, self.runtime, self.mod_name = target, executor, runtime, mod_name
         self.options: AotOptions = check_options(executor, runtime, target)
         self.names = Names(sanitize_name(mangle_module_name(mod_name)))
-        self.workspace_pools, self.constant_pools = list(getattr(workspace_pools, "pools", ()) or ()), list(getattr(constant_pools, "pools", ()) or ())
+        self.workspace_pools, self.constant_pools = declared_pools(workspace_pools, constant_pools, self.options, target)
         self.progress = progress or (lambda name, done, total: None)
-        if (self.workspace_pools or self.constant_pools) and not self.options.is_c_interface:
-            raise ArgumentError(f'workspace_memory_pools and constant_memory_pools need interface-api == "c" (got: {self.options.interface}): '
-                                "the caller hands the pools over in a structure, which packed calls do not have")
+        self.external_targets = list(external_targets)
 
     def pools(self) -> list[tuple[str, int | None]]:
         """Name and limit of each workspace pool."""
-        return [(p.pool_name, p.limit) for p in self.workspace_pools] or [(DEFAULT_POOL, None)]
+        return [(p.name, p.limit) for p in self.workspace_pools] or [(DEFAULT_POOL, None)]
 
 
 def build_aot(fused: IRModule, request: Request, ignored: Sequence[str] = ()) -> AOTExecutorFactoryModule:
     """A fused module as an ahead-of-time factory."""
+    fused, external = compile_external(fused, request.external_targets)
     functions: dict[str, Function] = {}
-    names = KernelNames(request.mod_name, lambda f: kernel_key(f, request.target))
+    names = KernelNames(request.mod_name, lambda f: kernel_key(f, request.target), (v.name_hint for v in fused.functions))
 
     def name_kernel(func: Function) -> str:
         name = names(func)
@@ -60,15 +62,14 @@ def build_aot(fused: IRModule, request: Request, ignored: Sequence[str] = ()) ->
         return name
 
     try:
-        code = flatten_main(fused["main"], name_kernel)
+        code = flatten_main(fused["main"], name_kernel, fused)
     except TypeMismatchError as exc:
         raise TypeMismatchError(str(exc).replace("the graph executor", "the ahead-of-time executor")) from exc
     kind = request.target.kind.name
-    if kind == "c":
-        return _build_c(fused, code, functions, request)
-    if kind != "llvm":
+    if kind not in _BUILDERS:
         raise ArgumentError(f"the ahead-of-time executor builds for the targets c and llvm, got {request.target}")
-    return _build_llvm(fused, code, functions, request)
+    foreign = ForeignCode(code, fused, external, request.target)
+    return _BUILDERS[kind](fused, foreign.renamed(code), functions, request, foreign)
 
 
 def _output_names(fused: IRModule) -> list[str]:
@@ -83,23 +84,25 @@ def _plan(program: Program, request: Request, alignment: int) -> MemoryLayout:
 # -- C
 
 
-def _build_c(fused: IRModule, code: GraphCode, functions: dict[str, Function], request: Request) -> AOTExecutorFactoryModule:
+def _build_c(fused: IRModule, code: GraphCode, functions: dict[str, Function], request: Request, foreign: ForeignCode) -> AOTExecutorFactoryModule:
     from ....target.codegen.c import emit_c_kernel
 
     compiler, lowered = TECompiler(), {}
     for done, (name, func) in enumerate(functions.items()):
         lowered[name] = compiler.lower(func, request.target).prim_func.with_attr("global_symbol", name)
         request.progress(name, done + 1, len(functions))
+    lowered.update(foreign.lowered())
     first = {name: emit_c_kernel(f, name) for name, f in lowered.items()}
     choices = Choices(in_place=True, merge_constants=request.options.link_params, workspace_io=request.options.workspace_io)
-    program = build_program(code, functions, lambda name: first[name].workspace_bytes, _output_names(fused), choices)
+    program = build_program(code, functions, lambda name: first[name].workspace_bytes if name in first else 0, _output_names(fused), choices)
     layout = _plan(program, request, request.options.workspace_alignment)
     origins = _origins(code, functions)
     in_place = {s.kernel for s in program.steps if getattr(s, "in_place", False)}
-    kernels = [emit_c_kernel(f, name, origins[name], name in in_place) for name, f in lowered.items()]
-    constant_pools = _plan_constants(program, request)
-    writer = CWriter(request.names, program, layout, kernels, request.options, [p.pool_name for p in request.workspace_pools], constant_pools)
-    library = CLibraryModule(writer.sources(), f"{request.names.prefix}.h", [*functions, writer.names.of("__tvm_main__")])
+    kernels = [*(emit_c_kernel(f, name, origins.get(name, ""), name in in_place) for name, f in lowered.items()), *foreign.c_adapters()]
+    constant_pools = place_constants(program.constants, request.constant_pools, request.options.constant_alignment)
+    writer = CWriter(request.names, program, layout, kernels, request.options, [p.name for p in request.workspace_pools], constant_pools)
+    sources = writer.sources()
+    library = CLibraryModule(sources._replace(files={**sources.files, **foreign.c_files()}), f"{request.names.prefix}.h", [*functions, writer.names.of("__tvm_main__")])
     structures = tuple(kind for kind, *_ in writer.entry_structures())
     pools = [(p.name, max(1, p.used)) for p in layout.pools if p.name in writer.external] + [(p.name, p.size) for p in constant_pools]
     unlinked = {c.name: c.data for i, c in enumerate(program.constants) if not writer.linked and i not in writer.pooled}
@@ -122,29 +125,10 @@ def _tensors(tensors: Sequence[Any]) -> tuple[TensorFacts, ...]:
     return tuple(TensorFacts(t.name, t.symbol, tuple(t.info.shape), t.info.dtype) for t in tensors)
 
 
-def _plan_constants(program: Program, request: Request) -> list[ConstantPool]:
-    """Constants in the declared pools, in order, each in the first pool that holds it."""
-    alignment = request.options.constant_alignment
-    pools = [ConstantPool(p.pool_name, 0, {}) for p in request.constant_pools]
-    for i, constant in enumerate(program.constants if pools else ()):
-        for k, (declared, pool) in enumerate(zip(request.constant_pools, pools)):
-            at = -(-pool.size // alignment) * alignment
-            if declared.limit is None or at + constant.nbytes <= declared.limit:
-                pool.offsets[i] = at
-                pools[k] = pool._replace(size=at + constant.nbytes)
-                break
-        else:
-            needed = sum(c.nbytes for c in program.constants)
-            sizes = ", ".join(f"{p.pool_name}: {p.limit} bytes" for p in request.constant_pools)
-            raise BuildError(f"the constant pools ({sizes}) are too small: constant {constant.name} of {constant.nbytes} bytes has no place; "
-                             f"all constants together need {needed} bytes. Enlarge a pool or add another one")
-    return [p for p in pools if p.offsets]
-
-
 # -- LLVM
 
 
-def _build_llvm(fused: IRModule, code: GraphCode, functions: dict[str, Function], request: Request) -> AOTExecutorFactoryModule:
+def _build_llvm(fused: IRModule, code: GraphCode, functions: dict[str, Function], request: Request, foreign: ForeignCode) -> AOTExecutorFactoryModule:
     from ....target.cpu import resolve_cpu
 
     if request.constant_pools:
@@ -152,19 +136,22 @@ def _build_llvm(fused: IRModule, code: GraphCode, functions: dict[str, Function]
     kernels = compile_kernels(functions, request.target, request.progress)
     cpu = resolve_cpu(request.target)
     hosted = request.options.runtime == "cpp"
+    if not hosted:
+        foreign.check_embedded()
     threaded = any(k.workspace_bytes_per_task for k in kernels.values())
     scratch_apart = hosted and threaded
-    program = build_program(code, functions, lambda n: 0 if scratch_apart else kernels[n].workspace_bytes, _output_names(fused),
+    program = build_program(code, functions, lambda n: kernels[n].workspace_bytes if n in kernels and not scratch_apart else 0, _output_names(fused),
                             Choices(merge_constants=request.options.link_params))
     layout = _plan(program, request, max(64, request.options.workspace_alignment))
-    names, external = request.names, [p.pool_name for p in request.workspace_pools]
+    names, external = request.names, [p.name for p in request.workspace_pools]
     linked = request.options.link_params
     arguments = ["inputs", "outputs", "workspace_pools", "params"] if hosted else entry_arguments(
         ("inputs", program.inputs), ("outputs", program.outputs), ("workspace_pools", external), ("params", not linked and program.constants))
     entry = names.of("__tvm_main__" if hosted else "run")
-    symbols = {name: k.fast_symbol for name, k in kernels.items()}
+    programs = foreign.compiled()
+    symbols = {**{name: k.fast_symbol for name, k in kernels.items()}, **programs.symbols, **{f.adapter: f.adapter for f in foreign.functions.values()}}
     main = LLVMMain(entry, program, layout, symbols, hosted, cpu.pointer_bytes, arguments, external, linked, max(64, request.options.constant_alignment))
-    library = _link_llvm(main.text(), entry, kernels, request)
+    library = _link_llvm(main.text(), entry, kernels, request, foreign, programs.objects)
     most = (max((k.workspace_bytes for k in kernels.values()), default=0), max((k.workspace_bytes_per_task for k in kernels.values()), default=0))
     given = [p for p in layout.pools if hosted or p.name in external]
     passed = {c.name: c.data for c in program.constants} if hosted or not linked else {}
@@ -178,13 +165,19 @@ def _build_llvm(fused: IRModule, code: GraphCode, functions: dict[str, Function]
     return factory
 
 
-def _link_llvm(text: str, entry: str, kernels: dict[str, CompiledKernel], request: Request) -> Any:
+def _link_llvm(text: str, entry: str, kernels: dict[str, CompiledKernel], request: Request, foreign: ForeignCode, more: Sequence[bytes]) -> Any:
     from ....runtime.compiled import CompiledModule, KernelInfo
     from ....target.build.llvm import compile_text
 
     made = compiled_module(kernels, request.target)
     table = {**made.kernels, entry: KernelInfo(fast=entry)}
-    return CompiledModule([*made.objects, compile_text(text, request.target)], table, made.triple, made.cpu, made.features, {"ll": text, "": text})
+    texts = [text, *([foreign.llvm_adapters()] if foreign.functions else [])]
+    objects = [*made.objects, *more, *(compile_text(t, request.target) for t in texts)]
+    library = CompiledModule(objects, table, made.triple, made.cpu, made.features, {"ll": text, "": text}, foreign=list(foreign.functions))
+    return foreign.attach(library)
+
+
+_BUILDERS: dict[str, Callable[..., AOTExecutorFactoryModule]] = {"c": _build_c, "llvm": _build_llvm}
 
 
 def build_for_executor(mod: IRModule, target: Any, executor: Any, mod_name: str, progress: Progress | None, folded: Sequence[str],
@@ -194,6 +187,6 @@ def build_for_executor(mod: IRModule, target: Any, executor: Any, mod_name: str,
     from ...transform.pipelines import FUSE, pipeline
     from ..runtime import Runtime
 
-    request = Request(target, executor, runtime or Runtime("cpp"), mod_name, workspace_memory_pools, constant_memory_pools, progress)
+    request = Request(target, executor, runtime or Runtime("cpp"), mod_name, workspace_memory_pools, constant_memory_pools, progress, external_targets)
     with collector_paused(), target:
         return build_aot(pipeline(FUSE)(mod), request, folded)

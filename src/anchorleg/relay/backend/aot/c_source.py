@@ -9,10 +9,13 @@ from typing import Any, NamedTuple, Sequence
 
 import numpy as np
 
+from ....support.errors import ArgumentError
+from ....support.names import NameSupply
 from ....target.codegen.c import CKernel, CSource
 from ....target.codegen.c.source import constant_array
 from ..memory import MemoryLayout
 from .options import AotOptions
+from .pools import ConstantPool
 from .program import CONSTANT, INPUT, OUTPUT, Copy, KernelCall, Place, Program, Tensor
 
 TEXT_LIMIT = 2 << 20  # bytes of constants up to which they are written as C arrays
@@ -38,14 +41,6 @@ class Names(NamedTuple):
         return f"{self.upper}_{suffix.upper()}"
 
 
-class ConstantPool(NamedTuple):
-    """A declared pool of constants: its name, and name → offset of what lies in it."""
-
-    name: str
-    size: int
-    offsets: dict[int, int]
-
-
 class Sources(NamedTuple):
     """Everything to compile: header, C files by name, other files (weights) by name."""
 
@@ -64,6 +59,7 @@ class CWriter:
         self.pooled = {i: (p.name, o) for p in constant_pools for i, o in p.offsets.items()}
         self.linked = options.link_params
         self.by_symbol = {k.symbol: k for k in kernels}
+        self.border_names = _border_names(program)
         total = sum(c.nbytes for i, c in enumerate(program.constants) if i not in self.pooled)
         self.binary = self.linked and total > TEXT_LIMIT
 
@@ -100,9 +96,7 @@ class CWriter:
         guard = self.names.macro("H") + "_"
         lines = [f"/* Interface of the model {self.names.prefix.removeprefix('tvmgen_')}. */", f"#ifndef {guard}", f"#define {guard}", "",
                  "#include <stdint.h>", "", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
-        for what, tensors in (("Input", self.program.inputs), ("Output", self.program.outputs)):
-            lines += [f"/* {what} {t.name}: {t.info.dtype}{list(t.info.shape)}, in bytes */\n#define {self.names.macro(t.symbol + '_size')} {t.nbytes}"
-                      for t in tensors]
+        lines += self._size_macros()
         for kind, what, members, ctype in self.structures():
             lines += ["", f"/* Pointers to the {what} */", f"struct {self.names.of(kind)} {{", *(f"  {ctype} {m};" for m in members), "};"]
         lines += self._map_declarations() if self.options.workspace_io else []
@@ -114,6 +108,27 @@ class CWriter:
         for constants in self.constant_pools:
             lines += self._constant_pool_macros(constants)
         return "\n".join([*lines, "", "#ifdef __cplusplus", "}", "#endif", "", f"#endif  /* {guard} */", ""])
+
+    def _size_macros(self) -> list[str]:
+        """The bytes of each input and result; names that differ in case only have one macro."""
+        lines: list[str] = []
+        sizes: dict[str, Tensor] = {}
+        for what, tensors in (("Input", self.program.inputs), ("Output", self.program.outputs)):
+            for t in tensors:
+                macro = self.names.macro(t.symbol + "_size")
+                if macro in self._pool_macros():
+                    raise ArgumentError(f"the {what.lower()} {t.name!r} cannot be told from the memory pools' size {macro} in C; rename it")
+                if macro in sizes and sizes[macro].nbytes != t.nbytes:
+                    raise ArgumentError(f"{sizes[macro].name!r} of {sizes[macro].nbytes} bytes and {t.name!r} of {t.nbytes} bytes have one macro "
+                                        f"{macro} in C; rename one of them")
+                lines.append(f"/* {what} {_comment(t.name)}: {t.info.dtype}{list(t.info.shape)}, in bytes */")
+                lines += [] if macro in sizes else [f"#define {macro} {t.nbytes}"]
+                sizes[macro] = t
+        return lines
+
+    def _pool_macros(self) -> list[str]:
+        return [self.names.macro(n) for n in ("WORKSPACE_SIZE", *(f"{p}_WORKSPACE_POOL_SIZE" for p in self.external),
+                                              *(f"{p.name}_CONSTANT_POOL_SIZE" for p in self.constant_pools))]
 
     def pool_contents(self, pool: ConstantPool) -> bytes:
         """What a constant pool holds."""
@@ -192,7 +207,7 @@ class CWriter:
 
     def main_prototype(self) -> str:
         """``int32_t tvmgen_default___tvm_main__(…)``: a pointer for each input, output, pool and unlinked parameter."""
-        params = [f"void* {t.symbol}_buffer_var" for t in (*self.program.inputs, *self.program.outputs) if not self.options.workspace_io]
+        params = [f"void* {name}" for name in self.border_names.values() if not self.options.workspace_io]
         params += [f"uint8_t* {name}_pool_var" for name in self.pool_fields] + [f"const void* {name}" for name in self.parameter_fields]
         return f"int32_t {self.names.of('__tvm_main__')}({', '.join(params) or 'void'})"
 
@@ -218,7 +233,7 @@ class CWriter:
         lines = []
         for number, step in enumerate(self.program.steps):
             if step.origin:
-                lines.append(f"/* {number}: {step.origin.replace('*/', '* /')} */")
+                lines.append(f"/* {number}: {_comment(step.origin)} */")
             lines.append(self._call(step) if isinstance(step, KernelCall) else self._copy(step))
         text = "".join(f"    {line}\n" for line in [*self._unused(lines), *lines])
         return f"{self.main_prototype()} {{\n{text}    return 0;\n}}\n"
@@ -244,7 +259,7 @@ class CWriter:
     def place(self, place: Place) -> str:
         """The C expression of a pointer to some memory."""
         if place.kind in (INPUT, OUTPUT):
-            return f"{(self.program.inputs if place.kind == INPUT else self.program.outputs)[place.index].symbol}_buffer_var"
+            return self.border_names[place]
         if place.kind != CONSTANT:
             return f"(void*)({self._bytes(place)})"
         if place.index in self.pooled:
@@ -290,6 +305,18 @@ class CWriter:
         return Sources(self.header(), files, binaries)
 
 
+def _border_names(program: Program) -> dict[Place, str]:
+    """What the main function calls the memory of inputs and results; a result may have an input's name."""
+    supply = NameSupply()
+    return {Place(kind, i): supply.fresh(f"{t.symbol}_buffer_var")
+            for kind, tensors in ((INPUT, program.inputs), (OUTPUT, program.outputs)) for i, t in enumerate(tensors)}
+
+
+def _comment(text: str) -> str:
+    """Text that ends no comment and starts none."""
+    return text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("\n", " ")
+
+
 _PACKED_TYPES = """/* Packed calls: arguments are tensors as DLPack describes them */
 typedef union { int64_t v_int64; double v_float64; void* v_handle; } AlValue;
 typedef struct { void* data; struct { int32_t type, id; } device; int32_t ndim; struct { uint8_t code, bits; uint16_t lanes; } dtype;
@@ -313,4 +340,4 @@ def raw_bytes(tensor: Tensor) -> bytes:
     return np.ascontiguousarray(array_of(tensor)).tobytes()
 
 
-__all__ = ["CWriter", "ConstantPool", "Names", "Sources", "array_of", "raw_bytes"]
+__all__ = ["CWriter", "Names", "Sources", "array_of", "raw_bytes"]

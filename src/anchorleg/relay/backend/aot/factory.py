@@ -44,7 +44,7 @@ class AOTExecutorFactoryModule(AotExecutorFactory):
         self.ir_mod, self.target, self.executor_config, self.runtime = built.fused, request.target, request.executor, request.runtime
         self.built, self.plan = built, built.layout
         self.params = dict(built.params)
-        main = {MAIN: main_function(built.program, built.layout, request.names.of(MAIN), request.target, [p.pool_name for p in request.workspace_pools],
+        main = {MAIN: main_function(built.program, built.layout, request.names.of(MAIN), request.target, [p.name for p in request.workspace_pools],
                                     request.options.workspace_alignment)}
         self.lowered_ir_mods = NodeMap({request.target: IRModule({**main, **built.lowered})})
         self.function_metadata = _function_metadata(built)
@@ -91,7 +91,7 @@ def _kernel_io(program: Program) -> dict[str, int]:
 
 def _executor_metadata(built: BuildFacts) -> ExecutorCodegenMetadata:
     request, program = built.request, built.program
-    declared = {p.pool_name: p for p in request.workspace_pools}
+    declared = {p.name: p.info for p in request.workspace_pools}
     workspaces: dict[str, PoolInfo] = {use.name: declared.get(use.name) or _own_pool(use.name, request.target) for use in built.layout.pools}
     pools = [AllocatedPoolInfo(workspaces[use.name], use.used) for use in built.layout.pools if use.used or use.name in declared]
     pools += [_constant_pool(p, request, program) for p in built.constant_pools]
@@ -112,6 +112,6 @@ def _own_pool(name: str, target: Any) -> WorkspacePoolInfo:
 
 
 def _constant_pool(pool: Any, request: Any, program: Program) -> AllocatedPoolInfo:
-    declared = next(p for p in request.constant_pools if p.pool_name == pool.name)
+    declared = next(p.info for p in request.constant_pools if p.name == pool.name)
     contents = [ConstantInfo(program.constants[i].symbol, offset, program.constants[i].data) for i, offset in pool.offsets.items()]
     return AllocatedPoolInfo(ConstantPoolInfo(declared.pool_name, declared.targets, contents, declared.properties), pool.size)

@@ -14,7 +14,7 @@ from ....ir.op import OpPattern
 from ....ir.visit import post_order
 from ....runtime.dtype import DataType
 from ....support.errors import ArgumentError
-from ....support.names import NameSupply, sanitize
+from ....support.names import NameSupply, c_identifier
 from ...expr import Call
 from ...function import Function
 from ..graph_executor_codegen import GraphCode
@@ -172,7 +172,7 @@ class _Lowering:
         data = self.code.params[node.name]
         same = self.equal.find(data, len(self.constants)) if self.choices.merge_constants else len(self.constants)
         if same == len(self.constants):
-            self.constants.append(Tensor(node.name, names.fresh(f"{sanitize(node.name)}_constant"), node.outputs[0], data))
+            self.constants.append(Tensor(node.name, names.fresh(f"{c_identifier(node.name)}_constant"), node.outputs[0], data))
         return Place(CONSTANT, same)
 
     def _border(self, kind: str, number: int, name: str, info: TensorInfo) -> Place:
@@ -267,12 +267,11 @@ def _bordered(found: Sequence[tuple[str, TensorInfo]], what: str) -> list[Tensor
     """Tensors with C names; two that become one in C are an error."""
     symbols: dict[str, str] = {}
     for name, _ in found:
-        symbol = sanitize(name)
-        if symbol in symbols.values():
-            other = next(n for n, s in symbols.items() if s == symbol)
-            raise ArgumentError(f"Sanitized {what} tensor name clash: {other!r} and {name!r} are both {symbol!r} in C; rename one of them")
-        symbols[name] = symbol
-    return [Tensor(name, symbols[name], info) for name, info in found]
+        symbol = c_identifier(name)
+        if symbol in symbols:
+            raise ArgumentError(f"Sanitized {what} tensor name clash: {symbols[symbol]!r} and {name!r} are both {symbol!r} in C; rename one of them")
+        symbols[symbol] = name
+    return [Tensor(name, symbol, info) for symbol, (name, info) in zip(symbols, found)]
 
 
 def overwritable_inputs(func: Function) -> list[int]:

@@ -2,19 +2,16 @@
 
 * ``greedy_by_size``: the largest first.
 * ``greedy_by_conflicts``: first what lives together with the most bytes.
-* ``hill_climb``: starts from the best greedy order and swaps buffers at the top of the plan with those in their way, keeping
-  what lowers the peak; its random choices are seeded, so that a model always gets the same plan.
+* ``hill_climb``: starts from the greedy orders and improves them by trying (``climb.py``).
 """
 from __future__ import annotations
 
-import random
 from typing import Callable, Sequence
 
-from .buffers import BufferInfo, conflicts, lower_bound
+from .buffers import BufferInfo, aligned_bound, conflicts
+from .climb import climb
 
 Order = Callable[[Sequence[BufferInfo], Sequence[Sequence[int]]], "list[int]"]
-HILL_CLIMB_ROUNDS = 400
-HILL_CLIMB_WORK = 400_000  # bounds rounds × buffers, so that large graphs stay quick
 
 
 def _align(value: int, alignment: int) -> int:
@@ -62,55 +59,23 @@ def by_breadth(buffers: Sequence[BufferInfo], around: Sequence[Sequence[int]]) -
     return sorted(range(len(buffers)), key=lambda i: (-heaviest[i], -buffers[i].size, i))
 
 
-def hill_climb(buffers: Sequence[BufferInfo], around: Sequence[Sequence[int]]) -> list[int]:
-    """An order found by swapping; see the module's text."""
-    return _climb(buffers, around, 1)
-
-
-def _best_greedy(buffers: Sequence[BufferInfo], around: Sequence[Sequence[int]], alignment: int) -> list[int]:
-    orders = [order(buffers, around) for order in (by_size, by_conflicts, by_breadth)]
-    return min(orders, key=lambda o: peak(buffers, place(buffers, o, around, alignment)))
-
-
-def _climb(buffers: Sequence[BufferInfo], around: Sequence[Sequence[int]], alignment: int) -> list[int]:
-    order = _best_greedy(buffers, around, alignment)
-    offsets = place(buffers, order, around, alignment)
-    best, bound = peak(buffers, offsets), lower_bound(buffers)
-    chance = random.Random(len(buffers))
-    for _ in range(min(HILL_CLIMB_ROUNDS, HILL_CLIMB_WORK // max(1, len(buffers)))):
-        if best <= bound:
-            break
-        changed = _swapped(buffers, around, order, offsets, best, chance)
-        tried = place(buffers, changed, around, alignment)
-        height = peak(buffers, tried)
-        if height <= best:
-            order, offsets, best = changed, tried, height
-    return order
-
-
-def _swapped(buffers: Sequence[BufferInfo], around: Sequence[Sequence[int]], order: list[int], offsets: list[int], height: int,
-             chance: random.Random) -> list[int]:
-    """The order with a buffer at the top exchanged for one that was placed before it and lives beside it (or beside one that does)."""
-    rank = {b: r for r, b in enumerate(order)}
-    top = chance.choice([i for i, o in enumerate(offsets) if o + buffers[i].size == height])
-    near = [j for j in around[top] if rank[j] < rank[top]] or list(around[top]) or [top]
-    other = chance.choice(near)
-    if chance.random() < 0.5 and around[other]:
-        other = chance.choice(list(around[other]))
-    changed = list(order)
-    if chance.random() < 0.5:
-        changed[rank[top]], changed[rank[other]] = other, top
-    else:  # moved in front of it instead
-        changed.remove(top)
-        changed.insert(changed.index(other) if other != top else 0, top)
-    return changed
+def hill_climb(buffers: Sequence[BufferInfo], around: Sequence[Sequence[int]], alignment: int = 1) -> list[int]:
+    """The best order found by trying, see ``climb``."""
+    if not buffers:
+        return []
+    orders = sorted((order(buffers, around) for order in (by_size, by_conflicts, by_breadth)), key=lambda o: peak(buffers, place(buffers, o, around, alignment)))
+    return climb([b.size for b in buffers], around, orders, alignment, aligned_bound(buffers, alignment))
 
 
 ALGORITHMS: dict[str, Order] = {"greedy_by_size": by_size, "greedy_by_conflicts": by_conflicts, "hill_climb": hill_climb}
 
 
+def order_by(algorithm: str, buffers: Sequence[BufferInfo], around: Sequence[Sequence[int]], alignment: int) -> list[int]:
+    """The order in which an algorithm places buffers."""
+    return hill_climb(buffers, around, alignment) if algorithm == "hill_climb" else ALGORITHMS[algorithm](buffers, around)
+
+
 def plan_offsets(buffers: Sequence[BufferInfo], alignment: int = 16, algorithm: str = "hill_climb") -> list[int]:
     """The byte offset of every buffer in one pool without a limit."""
     around = conflicts(buffers)
-    order = _climb(buffers, around, alignment) if algorithm == "hill_climb" else ALGORITHMS[algorithm](buffers, around)
-    return place(buffers, order, around, alignment)
+    return place(buffers, order_by(algorithm, buffers, around, alignment), around, alignment)

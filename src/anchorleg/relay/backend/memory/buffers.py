@@ -42,6 +42,18 @@ def lower_bound(buffers: Sequence[BufferInfo]) -> int:
     return peak
 
 
+def aligned_bound(buffers: Sequence[BufferInfo], alignment: int) -> int:
+    """As ``lower_bound``, for places at multiples of ``alignment``: only the topmost buffer alive may end in between."""
+    order = sorted(range(len(buffers)), key=lambda i: buffers[i].first)
+    whole = [-(-b.size // alignment) * alignment for b in buffers]
+    alive: list[int] = []
+    bound = 0
+    for i in order:
+        alive = [j for j in alive if buffers[j].last >= buffers[i].first] + [i]
+        bound = max(bound, sum(whole[j] for j in alive) - max(whole[j] - buffers[j].size for j in alive))
+    return bound
+
+
 def conflicts(buffers: Sequence[BufferInfo]) -> list[list[int]]:
     """For each buffer the indices of those it must not overlap: a sweep over the steps."""
     order = sorted(range(len(buffers)), key=lambda i: buffers[i].first)

@@ -4,8 +4,11 @@ from __future__ import annotations
 from typing import NamedTuple, Sequence
 
 from ....support.errors import ArgumentError, BuildError
-from .algorithms import ALGORITHMS, _climb, lowest_gap
+from .algorithms import ALGORITHMS, lowest_gap, order_by
 from .buffers import BufferInfo, PoolAllocation, conflicts, lower_bound
+
+
+RETRIES = 50
 
 
 class PoolUse(NamedTuple):
@@ -44,44 +47,79 @@ def plan_pools(buffers: Sequence[BufferInfo], pools: Sequence[tuple[str, int | N
     """
     if algorithm not in ALGORITHMS:
         raise ArgumentError(f"memory planning algorithm {algorithm!r} is not known; available: {', '.join(ALGORITHMS)}")
-    around = conflicts(buffers)
-    orders = [_climb(buffers, around, alignment) if algorithm == "hill_climb" else ALGORITHMS[algorithm](buffers, around)]
-    orders += [order(buffers, around) for name, order in ALGORITHMS.items() if name not in (algorithm, "hill_climb")]
-    failed: BuildError | None = None
-    for order in orders:  # another order may fit where the one asked for does not
+    planner = _Planner(list(buffers), list(pools), alignment, what)
+    chosen = order_by(algorithm, buffers, planner.around, alignment)
+    others = (order(buffers, planner.around) for name, order in ALGORITHMS.items() if name not in (algorithm, "hill_climb"))
+    first: _NoPlace | None = None
+    for order in (chosen, *others):  # another order may fit where the one asked for does not
         try:
-            return _place_all(list(buffers), order, around, list(pools), alignment, what)
-        except BuildError as exc:
-            failed = failed or exc
-    raise failed or BuildError(f"no {what} pool to plan in")
+            return planner.layout(order)
+        except _NoPlace as failed:
+            first = first or failed
+    raise BuildError(planner.told(first, chosen))  # type: ignore[arg-type]
 
 
-def _place_all(buffers: list[BufferInfo], order: Sequence[int], around: Sequence[Sequence[int]], pools: list[tuple[str, int | None]],
-               alignment: int, what: str) -> MemoryLayout:
-    offsets = {name: [-1] * len(buffers) for name, _ in pools}
-    places: list[PoolAllocation | None] = [None] * len(buffers)
-    for i in order:
-        places[i] = _place_one(buffers, i, around[i], pools, offsets, alignment, what)
-        offsets[places[i].pool][i] = places[i].offset  # type: ignore[union-attr]
-    used = {name: max((o + b.size for b, o in zip(buffers, offsets[name]) if o >= 0), default=0) for name, _ in pools}
-    return MemoryLayout(buffers, [p for p in places if p is not None], [PoolUse(n, limit, used[n]) for n, limit in pools], lower_bound(buffers))
+class _NoPlace(Exception):
+    """A buffer has no place: its number, and (bytes missing, pool) of each pool it may lie in."""
+
+    def __init__(self, buffer: int, missing: list[tuple[int, str]]) -> None:
+        super().__init__(buffer)
+        self.buffer, self.missing = buffer, missing
 
 
-def _place_one(buffers: list[BufferInfo], i: int, around: Sequence[int], pools: list[tuple[str, int | None]], offsets: dict[str, list[int]],
-               alignment: int, what: str) -> PoolAllocation:
-    buffer, missing = buffers[i], []
-    for name, limit in pools:
-        if buffer.pools and name not in buffer.pools:
-            continue
-        at = lowest_gap(buffers, offsets[name], around, buffer.size, alignment)
-        if limit is None or at + buffer.size <= limit:
-            return PoolAllocation(name, at)
-        missing.append((at + buffer.size - limit, name, limit))
-    if not missing:
-        raise BuildError(f"{buffer.name} may lie in the {what} pools {', '.join(buffer.pools)} only, and none of them was declared")
-    least, name, limit = min(missing)
-    where = f" of {buffer.origin}" if buffer.origin else ""
-    alive = lower_bound(buffers)
-    raise BuildError(f"the {what} pools ({', '.join(f'{n}: {size} bytes' for n, size in pools)}) are too small: {buffer.name}{where} needs "
-                     f"{buffer.size} bytes, and pool {name!r} lacks {least} of them; all {what} together needs at least {alive} bytes. "
-                     "Enlarge the pool (size_hint_bytes) or add another one")
+class _Planner:
+    def __init__(self, buffers: list[BufferInfo], pools: list[tuple[str, int | None]], alignment: int, what: str) -> None:
+        self.buffers, self.pools, self.alignment, self.what = buffers, pools, alignment, what
+        self.around = conflicts(buffers)
+
+    def layout(self, order: Sequence[int]) -> MemoryLayout:
+        """The plan that follows from an order; what found no place is put in front and the rest planned again, a number of times."""
+        order = list(order)
+        for _ in range(RETRIES):
+            try:
+                return self._placed(order, self.pools)
+            except _NoPlace as failed:
+                if not failed.missing or order[0] == failed.buffer:
+                    raise
+                order.remove(failed.buffer)
+                order.insert(0, failed.buffer)
+        return self._placed(order, self.pools)
+
+    def _placed(self, order: Sequence[int], pools: Sequence[tuple[str, int | None]]) -> MemoryLayout:
+        offsets = {name: [-1] * len(self.buffers) for name, _ in pools}
+        places: list[PoolAllocation] = [PoolAllocation("", -1)] * len(self.buffers)
+        for i in order:
+            places[i] = self._place(i, pools, offsets)
+            offsets[places[i].pool][i] = places[i].offset
+        used = {name: max((o + b.size for b, o in zip(self.buffers, offsets[name]) if o >= 0), default=0) for name, _ in pools}
+        return MemoryLayout(self.buffers, places, [PoolUse(n, limit, used[n]) for n, limit in pools], lower_bound(self.buffers))
+
+    def _place(self, i: int, pools: Sequence[tuple[str, int | None]], offsets: dict[str, list[int]]) -> PoolAllocation:
+        buffer, missing = self.buffers[i], []
+        for name, limit in pools:
+            if buffer.pools and name not in buffer.pools:
+                continue
+            at = lowest_gap(self.buffers, offsets[name], self.around[i], buffer.size, self.alignment)
+            if limit is None or at + buffer.size <= limit:
+                return PoolAllocation(name, at)
+            missing.append((at + buffer.size - limit, name))
+        raise _NoPlace(i, missing)
+
+    def told(self, failed: _NoPlace, order: Sequence[int]) -> str:
+        """What to say of a buffer without a place."""
+        buffer = self.buffers[failed.buffer]
+        if not failed.missing:
+            return f"{buffer.name} may lie in the {self.what} pools {', '.join(buffer.pools)} only, and none of them was declared"
+        least, name = min(failed.missing)
+        where = f" of {buffer.origin}" if buffer.origin else ""
+        return (f"the {self.what} pools ({', '.join(f'{n}: {size} bytes' for n, size in self.pools)}) are too small: {buffer.name}{where} needs "
+                f"{buffer.size} bytes, and pool {name!r} lacks {least} of them; all {self.what} together needs at least "
+                f"{lower_bound(self.buffers)} bytes{self._enough(name, order)}. Enlarge the pool (size_hint_bytes) or add another one")
+
+    def _enough(self, name: str, order: Sequence[int]) -> str:
+        """With how many bytes in a pool there is a plan."""
+        try:
+            found = self._placed(order, [(n, None if n == name else limit) for n, limit in self.pools])
+        except _NoPlace:
+            return ""
+        return f", and with {next(p.used for p in found.pools if p.name == name)} bytes in {name!r} the plan fits"
