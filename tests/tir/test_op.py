@@ -126,3 +126,16 @@ def test_words_of_bytes_want_bytes_and_words():
         tir.op.pack4x8(byte, byte, byte, word)
     with pytest.raises(TypeMismatchError, match="dot4: expected words"):
         tir.op.dot4(packed, byte, signed=False)
+
+
+@pytest.mark.parametrize("value, dtype", [(128, "int8"), (-129, "int8"), (256, "uint8"), (-1, "uint32"), (1 << 63, "int64"), (65505.0, "float16"), (-3.5e38, "float32")])
+def test_constants_beyond_their_type_are_refused(value: float, dtype: str) -> None:
+    with pytest.raises(ArgumentError, match=f"of dtype {dtype} is expected between"):
+        tir.const(value, dtype)
+    tir.op.const(value, dtype)  # the compiler's own way in: wraps
+
+
+def test_constants_at_the_ends_of_their_type() -> None:
+    for value, dtype in [(-128, "int8"), (255, "uint8"), (2**64 - 1, "uint64"), (65504.0, "float16"), (float("inf"), "float16"), (1e300, "float64")]:
+        assert tir.const(value, dtype).value == value
+    assert tir.const(3.5e38).dtype == "float64" and tir.const(3.4e38).dtype == tir.const(math.inf).dtype == "float32"

@@ -212,8 +212,8 @@ class IRModule(Node):
     @staticmethod
     def from_expr(expr: Any, functions: Any = None, type_defs: Any = None) -> IRModule:
         """A module whose ``main`` (or the function's ``global_symbol``) is ``expr``, wrapped in a function if need be."""
-        if not _WRAPPERS:
-            raise ArgumentError("import anchorleg.relay before IRModule.from_expr")
+        if not isinstance(expr, BaseFunc) and not _WRAPPERS:
+            raise ArgumentError("import anchorleg.relay before IRModule.from_expr of an expression")
         mod = IRModule(functions, type_defs)
         func = expr if isinstance(expr, BaseFunc) else _WRAPPERS[-1](expr)
         mod[func.get_attr("global_symbol", "main")] = func

@@ -16,7 +16,7 @@ from .intrin import CallEffectKind
 from .op import (TVMBackendAllocWorkspace, TVMBackendFreeWorkspace, abs, acos, acosh, add, address_of, all, any, asin, asinh, assume, atan,
                  atan2, atanh, bitwise_and, bitwise_not, bitwise_or, bitwise_xor, call_cpacked, call_cpacked_lowered, call_extern,
                  call_intrin, call_llvm_intrin, call_llvm_pure_intrin, call_packed, call_packed_lowered, call_pure_extern, cast, ceil,
-                 ceildiv, clz, const, convert, copysign, cos, cosh, div, dp4a, end_profile_intrinsic, erf, exp, exp2, exp10, floor,
+                 ceildiv, checked_const as const, clz, convert, copysign, cos, cosh, div, dp4a, end_profile_intrinsic, erf, exp, exp2, exp10, floor,
                  floordiv, floormod, fma, fmod, hypot, if_then_else, indexdiv, indexmod, infinity, isfinite, isinf, isnan, isnullptr,
                  ldexp, likely, log, log1p, log2, log10, logical_and, logical_not, logical_or, lookup_param, max_value, min_value, multiply,
                  nan, nearbyint, negative, nextafter, popcount, pow, power, q_multiply_shift, q_multiply_shift_per_axis, reinterpret, ret,

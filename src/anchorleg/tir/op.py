@@ -28,12 +28,37 @@ _Operand = Any  # PrimExpr, IterVar, a Python or numpy number, or anything with 
 
 
 def const(value: Any, dtype: str | None = None, span: Any = None) -> PrimExpr:
-    """A constant: of ``dtype``, or int32 (int64 when it does not fit), float32, bool by the Python type of ``value``."""
+    """A constant: of ``dtype``, or int32 (int64 when it does not fit), float32 (float64), bool by the Python type of ``value``.
+
+    An integer that does not fit wraps to the dtype's width; ``tir.const`` refuses it.
+    """
     if isinstance(value, PrimExpr):
         return value if dtype is None else build.cast(str(dtype), value)
     if dtype is None:
         dtype = _natural_dtype(value)
     return build.make_const(_plain(value), str(dtype))
+
+
+def checked_const(value: Any, dtype: str | None = None, span: Any = None) -> PrimExpr:
+    """A constant: of ``dtype``, or int32 (int64 when it does not fit), float32 (float64), bool by the Python type of ``value``.
+
+    ArgumentError for a finite number beyond the range of ``dtype``.
+    """
+    if dtype is not None and not isinstance(value, PrimExpr):
+        _check_range(_plain(value), str(dtype))
+    return const(value, dtype)
+
+
+def _check_range(value: Any, dtype: str) -> None:
+    t = info(dtype)
+    if t.kind in ("int", "uint"):
+        low, high = int_range(t.scalar)
+    elif t.kind == "float" and t.bits < 64 and math.isfinite(value):
+        low, high = -float_max(t.scalar), float_max(t.scalar)
+    else:
+        return
+    if not low <= value <= high:
+        raise ArgumentError(f"a constant of dtype {dtype} is expected between {low} and {high}, got {value}")
 
 
 def _natural_dtype(value: Any) -> str:
@@ -47,7 +72,7 @@ def _natural_dtype(value: Any) -> str:
     if isinstance(value, int):
         return "int32" if -(1 << 31) <= value < 1 << 31 else "int64"
     if isinstance(value, float):
-        return "float32"
+        return "float32" if not math.isfinite(value) or builtins.abs(value) <= float_max("float32") else "float64"
     raise ArgumentError(f"expected a number for a constant, got {type(value).__name__} {value!r}")
 
 

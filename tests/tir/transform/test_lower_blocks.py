@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from anchorleg import tir
 from anchorleg.ir import assert_structural_equal
@@ -11,7 +12,9 @@ from anchorleg.tir.block import Block, BlockRealize, BufferRegion, MatchBufferRe
 from anchorleg.tir.buffer import Buffer, BufferLoad
 from anchorleg.tir.expr import IterVar, Var
 from anchorleg.tir.functor import contains
-from anchorleg.tir.transform.lower_blocks import lower_blocks
+from anchorleg.support.errors import ArgumentError
+from anchorleg.tir import transform as T
+from anchorleg.tir.transform import lower_blocks
 
 
 def _point(b: Buffer, *at: object) -> BufferRegion:
@@ -55,7 +58,7 @@ def test_predicates_buffers_and_parts() -> None:
     func = tir.PrimFunc([a], ts.For(i, 0, 3, ts.ForKind.SERIAL, BlockRealize([i], i < 2, block)))
     after = lower_blocks(func)
     assert not contains(after.body, lambda n: isinstance(n, (Block, BlockRealize)) or getattr(n, "buffer", None) is part)
-    assert isinstance(after.body.body, ts.BufferRealize) and isinstance(after.body.body.body, ts.IfThenElse)
+    assert isinstance(after.body.body, ts.Allocate) and isinstance(after.body.body.body.body, ts.IfThenElse)
     for each in (func, after):
         out = np.zeros(8, "int32")
         tir.run_primfunc(each, out)
@@ -79,3 +82,53 @@ def test_flattening_lowers_blocks_first() -> None:
     a, c = np.arange(24, dtype="int32").reshape(4, 6), np.zeros(4, "int32")
     tir.run_primfunc(flat, a, c)
     np.testing.assert_array_equal(c, a.sum(1))
+
+
+def _both(func: tir.PrimFunc, *steps: object) -> None:
+    for step in steps:
+        func = step(func)  # type: ignore[operator]
+    a, c = np.arange(24, dtype="int32").reshape(4, 6), np.zeros(4, "int32")
+    tir.run_primfunc(func, a, c)
+    np.testing.assert_array_equal(c, a.sum(1))
+
+
+def test_single_steps_keep_the_meaning() -> None:
+    func = _sum_block()
+    after = T.lower_init_block(func)
+    block = after.body.body.body.block
+    assert block.init is None and isinstance(block.body.seq[0], ts.IfThenElse) and len(block.iter_vars) == 2
+    opaque = T.convert_blocks_to_opaque(after)
+    realize = opaque.body.body.body
+    assert realize.iter_values == () and realize.block.iter_vars == () and realize.block.reads[0].region[1].min is opaque.body.body.loop_var
+    plain = T.lower_opaque_block(opaque)
+    assert not contains(plain.body, lambda n: isinstance(n, Block))
+    for steps in ((), (T.lower_init_block,), (T.lower_init_block, T.convert_blocks_to_opaque),
+                  (T.lower_init_block, T.convert_blocks_to_opaque, T.lower_match_buffer, T.lower_opaque_block)):
+        _both(func, *steps)
+
+
+def test_opening_a_block_with_axes_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="ConvertBlocksToOpaque"):
+        T.lower_opaque_block(_sum_block())
+
+
+def test_opened_blocks_lose_loops_that_run_once_and_bind_threads() -> None:
+    a = Buffer(None, "int32", [8], name="A")
+    i, j = Var("i"), Var("j")
+    thread = IterVar(None, Var("", "int32"), IterVar.ThreadIndex, "threadIdx.x")
+    body = BlockRealize((), True, Block([], [], [], "", ts.BufferStore(a, IntImm("int32", 1), [i * 2 + j])))
+    inner = ts.For(j, 1, 1, ts.ForKind.SERIAL, body)
+    after = T.lower_opaque_block(tir.PrimFunc([a], ts.For(i, 0, 4, ts.ForKind.THREAD_BINDING, inner, thread)))
+    assert after.body.attr_key == "thread_extent" and after.body.node.var is i
+    assert_structural_equal(after.body.body, ts.BufferStore(a, IntImm("int32", 1), [i * 2 + 1]))
+
+
+def test_strided_buffers_get_memory_for_their_gaps() -> None:
+    a, b = Buffer(None, "int32", [2], name="A"), Buffer(None, "int32", [2, 3], [16, 2], name="B")
+    stores = ts.SeqStmt([ts.BufferStore(b, IntImm("int32", 5), [1, 2]), ts.BufferStore(a, BufferLoad(b, [1, 2]), [0])])
+    func = tir.PrimFunc([a], BlockRealize((), True, Block([], [], [], "", stores, None, [b])))
+    after = lower_blocks(func)
+    assert [int(e) for e in after.body.extents] == [2, 16]
+    out = np.zeros(2, "int32")
+    tir.run_primfunc(T.flatten(func), out)
+    assert out[0] == 5

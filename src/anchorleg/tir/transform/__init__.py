@@ -4,6 +4,8 @@ from .dtype_legalize import BF16ComputeLegalize, FP8ComputeLegalize, bf16_comput
 from .flatten import FlattenBuffer, StorageFlatten, flatten
 from .hoist_if import HoistIfThenElse, hoist_if_then_else
 from .loop_partition import LoopPartition, loop_partition
+from .lower_blocks import (ConvertBlocksToOpaque, LowerBlocks, LowerInitBlock, LowerMatchBuffer, LowerOpaqueBlock, convert_blocks_to_opaque,
+                           lower_blocks, lower_init_block, lower_match_buffer, lower_opaque_block)
 from .lower_intrin import LowerIntrin, lower_intrin
 from .merge_loops import MergeLoops, merge_loops
 from .moves import HintMoves, HoistMoves, hint_moves, hoist_moves
@@ -15,7 +17,9 @@ from .unroll import UnrollLoop, unroll_all, unroll_loop
 from .vectorize import VectorizeLoop, vectorize_loop
 from .virtual_thread import InjectVirtualThread, inject_virtual_thread
 
-__all__ = ["BF16ComputeLegalize", "FP8ComputeLegalize", "FlattenBuffer", "HintMoves", "HoistIfThenElse", "HoistMoves", "InjectVirtualThread", "LoopPartition",
+__all__ = ["BF16ComputeLegalize", "ConvertBlocksToOpaque", "LowerBlocks", "LowerInitBlock", "LowerMatchBuffer", "LowerOpaqueBlock",
+           "convert_blocks_to_opaque", "lower_blocks", "lower_init_block", "lower_match_buffer", "lower_opaque_block",
+           "FP8ComputeLegalize", "FlattenBuffer", "HintMoves", "HoistIfThenElse", "HoistMoves", "InjectVirtualThread", "LoopPartition",
            "LowerIntrin", "MergeLoops", "RemoveNoOp", "Simplify", "StorageFlatten", "StorageRewrite", "UnfuseLoops", "UnrollLoop", "VectorizeLoop",
            "bf16_compute_legalize", "flatten", "fp8_compute_legalize", "fresh_copy", "hint_moves", "hoist_if_then_else", "hoist_moves", "inject_virtual_thread",
            "loop_partition", "lower_intrin", "merge_loops", "prim_func_pass", "remove_no_op", "simplify", "storage_rewrite", "unfuse_loops", "unroll_all",

@@ -105,6 +105,13 @@ class _Flatten(StmtMutator):
         body = yield s.body
         return ts.Allocate(b.data, b.dtype, where.flat.shape, self.expr(s.condition), body)
 
+    def visit_Allocate(self, s: ts.Allocate) -> Any:
+        body = yield s.body
+        extents = [self.expr(e) for e in s.extents]
+        if len(extents) != 1:
+            extents = [_product([build.cast(INDEX_DTYPE, e) for e in extents])]
+        return s.replace(extents=tuple(extents), condition=self.expr(s.condition), body=body)
+
     def visit_DeclBuffer(self, s: ts.DeclBuffer) -> Any:
         return (yield s.body)
 

@@ -9,7 +9,8 @@ Before → after::
                 C[vi] = 0
             C[vi] = C[vi] + A[vi, vk]
 
-The buffers of a block become ``BufferRealize`` around it; a buffer that stands for a part of another is replaced by that part.
+The buffers of a block are allocated around it; a buffer that stands for a part of another is replaced by that part.
+``LowerInitBlock``, ``ConvertBlocksToOpaque``, ``LowerMatchBuffer`` and ``LowerOpaqueBlock`` are the single steps of it.
 """
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from ...ir.expr import INDEX_DTYPE, IntImm, PrimExpr, Range
 from .. import build
 from .. import expr as tir
 from .. import stmt as ts
+from ...support.errors import ArgumentError
 from ..block import Block, BlockRealize, MatchBufferRegion
 from ..buffer import Buffer, BufferLoad
 from ..dtypes import lanes_of
@@ -55,15 +57,20 @@ def _plus(low: PrimExpr, index: PrimExpr) -> PrimExpr:
     return build.add(low if lanes == 1 else build.broadcast(low, lanes), index)
 
 
-class _LowerBlocks(StmtMutator):
-    """``values`` maps the axes of blocks to what they stand for, ``matches`` buffers to parts of others."""
+_ALL = frozenset({"init", "axes", "match", "opaque"})
 
-    def __init__(self) -> None:
+
+class _LowerBlocks(StmtMutator):
+    """``values`` maps the axes of blocks (and variables of loops that run once) to what they stand for, ``matches`` buffers to parts of
+    others; ``steps`` says what is done to a block."""
+
+    def __init__(self, steps: frozenset[str]) -> None:
         super().__init__()
+        self.steps = steps
         self.values: dict[int, PrimExpr] = {}
         self.matches: dict[int, _Match] = {}
         self.kept: list[Any] = []
-        self._identity_exprs = True  # until the first axis
+        self._identity_exprs = True  # until the first variable is replaced
 
     def _finish(self, e: PrimExpr) -> PrimExpr:
         found = self.values.get(id(e))
@@ -83,35 +90,67 @@ class _LowerBlocks(StmtMutator):
 
     def visit_BlockRealize(self, s: BlockRealize) -> Any:
         block = s.block
-        values = [self.expr(v) for v in s.iter_values]
+        values = tuple(self.expr(v) for v in s.iter_values)
         condition = self.expr(s.predicate)
-        self._identity_exprs = False
-        for axis, value in zip(block.iter_vars, values):
-            self.values[id(axis.var)] = build.cast(axis.var.dtype, value)
-        for m in block.match_buffers:
-            self._part(m)
         self.kept.append(block)
-        first = self._first_round(block)
-        body = yield block.body
-        if block.init is not None:
-            init = yield block.init
-            body = ts.seq(init if first is None else ts.IfThenElse(first, init), body)
-        if not _is_true(condition):
-            body = ts.IfThenElse(condition, body, None, s.span)
-        for b in reversed(block.alloc_buffers):
-            body = ts.BufferRealize(b, [Range.from_min_extent(0, self.expr(d)) for d in b.shape], build.make_const(True, "bool"), body)
-        return body
+        if "axes" in self.steps and block.iter_vars:
+            self._identity_exprs = False
+            self.values.update((id(a.var), build.cast(a.var.dtype, v)) for a, v in zip(block.iter_vars, values))
+        if "match" in self.steps and block.match_buffers:
+            self._identity_exprs = False
+            for m in block.match_buffers:
+                self._part(m)
+        block = yield from self._inside(block)
+        if "opaque" in self.steps:
+            return self._opened(block, condition, s)
+        return BlockRealize(values if block.iter_vars else (), condition, block, s.span)
 
     def visit_Block(self, s: Block) -> Any:
         """A block without values for its axes; it has none then."""
-        return (yield BlockRealize((), True, s))
+        if "opaque" in self.steps:
+            return (yield BlockRealize((), True, s))
+        return (yield from self._inside(s))
+
+    def _inside(self, block: Block) -> Any:
+        """The block with its parts rewritten: without ``init``, axes or matched buffers where those are lowered."""
+        first = self._first_round(block)
+        new = yield from self._default_block(block.replace(match_buffers=()) if "match" in self.steps else block)
+        if "init" in self.steps and new.init is not None:
+            new = new.replace(init=None, body=_in_order(new.init if first is None else ts.IfThenElse(first, new.init), new.body))
+        return new.replace(iter_vars=()) if "axes" in self.steps else new
+
+    def _opened(self, block: Block, condition: PrimExpr, s: BlockRealize) -> ts.Stmt:
+        """What a block without axes, ``init`` and matched buffers does, as plain statements."""
+        if block.iter_vars or block.init is not None or block.match_buffers:
+            raise ArgumentError(f"LowerOpaqueBlock: block {block.name_hint!r} is expected to have no axes, init or matched buffers any more: run "
+                                "LowerInitBlock, ConvertBlocksToOpaque and LowerMatchBuffer first")
+        body = block.body if _is_true(condition) else ts.IfThenElse(condition, block.body, None, s.span)
+        for b in reversed(block.alloc_buffers):
+            body = ts.Allocate(b.data, b.dtype, _memory_shape(b), build.make_const(True, "bool"), ts.DeclBuffer(b, body))
+        return body
+
+    def visit_For(self, s: ts.For) -> Any:
+        """With ``loops``: a loop that runs once is its body, one over a hardware axis an annotation."""
+        if "loops" not in self.steps:
+            return (yield from self.default(s))
+        low, extent = self.expr(s.min), self.expr(s.extent)
+        if s.kind is not ts.ForKind.THREAD_BINDING and isinstance(extent, IntImm) and extent.value == 1 and not s.annotations:
+            self.values[id(s.loop_var)] = build.cast(s.loop_var.dtype, low)
+            self._identity_exprs = False
+            return (yield s.body)
+        body = yield s.body
+        if s.kind is not ts.ForKind.THREAD_BINDING:
+            return s.replace(min=low, extent=extent, body=body)
+        tag = s.thread_binding.thread_tag
+        axis = tir.IterVar(Range.from_min_extent(low, extent), s.loop_var, tir.IterVar.ThreadIndex, tag)
+        return ts.AttrStmt(axis, "virtual_thread" if tag.startswith("vthread") else "thread_extent", extent, body, s.span)
 
     def _first_round(self, block: Block) -> PrimExpr | None:
         """Whether this is the first round of the reduction; None when there is no axis of one."""
         found: PrimExpr | None = None
-        for axis in block.iter_vars:
+        for axis in block.iter_vars if block.init is not None else ():
             if axis.iter_type == tir.IterVar.CommReduce and axis.dom is not None:
-                value = self.values[id(axis.var)]
+                value = self.expr(axis.var)
                 here = build.equal(value, build.cast(value.dtype, self.expr(axis.dom.min)))
                 found = here if found is None else build.logical_and(found, here)
         return None if found is not None and _is_true(found) else found
@@ -139,13 +178,53 @@ class _LowerBlocks(StmtMutator):
                 self.values[id(v)] = build.cast(v.dtype, stride)
 
 
+def _in_order(first: ts.Stmt, then: ts.Stmt) -> ts.Stmt:
+    return ts.SeqStmt([*(first.seq if isinstance(first, ts.SeqStmt) else (first,)), *(then.seq if isinstance(then, ts.SeqStmt) else (then,))])
+
+
+def _memory_shape(b: Buffer) -> Sequence[PrimExpr]:
+    """The extents of the memory a buffer needs: its shape, widened along inner dimensions where its strides leave gaps."""
+    if not b.strides:
+        return b.shape
+    dims = [b.shape[0], *(build.floor_div(a, c) for a, c in zip(b.strides, b.strides[1:]))]
+    return [*dims[:-1], build.mul(*_one_dtype(dims[-1], b.strides[-1]))]
+
+
+def _one_dtype(a: PrimExpr, b: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+    return build.cast(INDEX_DTYPE, a), build.cast(INDEX_DTYPE, b)
+
+
 def _is_true(e: PrimExpr) -> bool:
     return isinstance(e, IntImm) and bool(e.value)
 
 
 def lower_blocks(func: PrimFunc) -> PrimFunc:
     """Blocks as plain loops; see the module's description."""
-    return _LowerBlocks().func(func)
+    return _LowerBlocks(_ALL).func(func)
+
+
+def lower_init_block(func: PrimFunc) -> PrimFunc:
+    """The ``init`` of a block as a branch in its body, taken in the first round of its reduction axes."""
+    return _LowerBlocks(frozenset({"init"})).func(func)
+
+
+def convert_blocks_to_opaque(func: PrimFunc) -> PrimFunc:
+    """Blocks without axes: each is replaced by the value it stands for."""
+    return _LowerBlocks(frozenset({"axes"})).func(func)
+
+
+def lower_match_buffer(func: PrimFunc) -> PrimFunc:
+    """Buffers that stand for parts of others replaced by those parts."""
+    return _LowerBlocks(frozenset({"match"})).func(func)
+
+
+def lower_opaque_block(func: PrimFunc) -> PrimFunc:
+    """Blocks without axes as plain statements, their buffers as allocations; loops that run once are their bodies."""
+    return _LowerBlocks(frozenset({"opaque", "loops"})).func(func)
 
 
 LowerBlocks = func_pass("LowerBlocks", lower_blocks)
+LowerInitBlock = func_pass("LowerInitBlock", lower_init_block)
+ConvertBlocksToOpaque = func_pass("ConvertBlocksToOpaque", convert_blocks_to_opaque)
+LowerMatchBuffer = func_pass("LowerMatchBuffer", lower_match_buffer)
+LowerOpaqueBlock = func_pass("LowerOpaqueBlock", lower_opaque_block)

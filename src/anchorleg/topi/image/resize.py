@@ -191,7 +191,7 @@ def _last_pass(data: Tensor, maps: dict[int, AxisMap], sizes: dict[int, int], co
     def element(*i: Any) -> Any:
         value = _sample(data, i, maps, compute)
         if edges:
-            value = tir.op.select(tir.all(*[inside(i[a]) for a, inside in edges]), value, tir.const(outside, value.dtype))
+            value = tir.op.select(tir.all(*[inside(i[a]) for a, inside in edges]), value, tir.op.const(outside, value.dtype))
         return scalar_cast(value, dtype)
 
     return te.compute(_shape(data, maps, sizes), element, name="resize", tag=INJECTIVE)

@@ -34,7 +34,7 @@ def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axi
         length = valid_length(i[1 - axis])
         step = i[axis] if valid_length.dtype.startswith(("int", "uint")) else tir.op.cast(i[axis], valid_length.dtype)
         past = tir.op.greater_equal(step, as_index(length) if step is i[axis] else length)
-        return tir.op.select(past, tir.const(mask_value, data.dtype), data(*i))
+        return tir.op.select(past, tir.op.const(mask_value, data.dtype), data(*i))
 
     return te.compute(data.shape, element, name="T_sequence_mask", tag=INJECTIVE)
 

@@ -18,7 +18,7 @@ def sparse_to_dense(sparse_indices: Tensor, output_shape: Sequence[int], sparse_
 
     def body(ins: list[View], outs: list[View]) -> Any:
         out = outs[0]
-        default = ins[2][0] if len(ins) == 3 else tir.const(default_value, out.dtype)
+        default = ins[2][0] if len(ins) == 3 else tir.op.const(default_value, out.dtype)
 
         def place(k: Any) -> Any:
             width = len(shape) if sparse_indices.ndim == 2 else 1

@@ -243,8 +243,8 @@ def regular_non_max_suppression(boxes: Tensor, scores: Tensor, max_detections_pe
                         def keep(slot: Any, i: Any) -> Any:
                             return let(at(i), lambda v: insert(best, box, label, have, i, c, v), "score")
 
-                        return greedy(n, lambda k: order[offset + k], lambda i: T.greater_equal(at(i), tir.const(score_threshold, scores.dtype)),
-                                      lambda a, i: T.greater(overlap(corners, (b * n + a) * 4, (b * n + i) * 4), tir.const(iou_threshold, boxes.dtype)),
+                        return greedy(n, lambda k: order[offset + k], lambda i: T.greater_equal(at(i), tir.op.const(score_threshold, scores.dtype)),
+                                      lambda a, i: T.greater(overlap(corners, (b * n + a) * 4, (b * n + i) * 4), tir.op.const(iou_threshold, boxes.dtype)),
                                       lambda count: T.greater_equal(count, int(max_detections_per_class)), keep, mine, total)
 
                     return scratch(n, "int64", lambda mine: cell(tir.const(0, "int64"), lambda total: run(mine, total), "total"), "kept")

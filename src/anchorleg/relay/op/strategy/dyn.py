@@ -17,7 +17,7 @@ def _reshaped(attrs: Any, inputs: list[Any], out_type: Any) -> list[Any]:
 
 def _filled(value: int) -> Callable[..., Any]:
     def compute(attrs: Any, inputs: list[Any], out_type: Any) -> list[Any]:
-        return [te.compute(tuple(out_type.dims), lambda *i: tir.const(value, out_type.dtype), name="T_full", tag=ELEMWISE)]
+        return [te.compute(tuple(out_type.dims), lambda *i: tir.op.const(value, out_type.dtype), name="T_full", tag=ELEMWISE)]
 
     return compute
 

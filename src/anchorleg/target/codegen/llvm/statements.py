@@ -305,7 +305,42 @@ class Statements(Expressions):
         self.wide[narrow] = wide
         self.env[id(var)] = narrow
 
-    def _carry_slots(self, stmt: st.For, state: _Loop) -> None:
+    def _while(self, stmt: st.While) -> None:
+        """A loop whose condition is asked in a block of its own, in front of every round."""
+        self.start_statement()
+        self._touch_written(stmt)
+        state = _While(self.b.block, self.b.new_block("while"))
+        self.b.open_scope(state.header, False)
+        self._carry_slots(stmt, state)
+        self.start_statement()
+        state.condition, state.asked = self.operand(stmt.condition), self.b.block
+        state.body = self.b.new_block("do")
+        self.b.open_scope(state.body, True)
+        self.then(stmt.body, partial(self._end_while, stmt, state))
+
+    def _end_while(self, stmt: st.While, state: _While) -> None:
+        b = self.b
+        latch = b.close_scope()
+        state.asked = b.close_scope()
+        after = b.new_block("after")
+        b.terminate(state.origin, f"br label %{state.header.label}")
+        b.terminate(state.asked, f"br i1 {state.condition}, label %{state.body.label}, label %{after.label}")
+        b.terminate(latch, f"br label %{state.header.label}")
+        b.continue_in(after)
+        for registers, k, name, before in state.carried:
+            final = registers.values.get(k, "poison")
+            state.header.phis.append(f"  {name} = phi {llvm_type(registers.dtype)} [ {before}, %{state.origin.label} ], [ {final}, %{latch.label} ]")
+            registers.values[k] = name
+            b.depth[name] = len(b.scopes) - 1
+        self._touch_written(stmt)
+
+    def _touch_written(self, stmt: st.While) -> None:
+        for key in self.usage.writes[id(stmt)]:
+            self.touch(key)
+        if id(stmt) in self.usage.opaque:
+            self.touch_all()
+
+    def _carry_slots(self, stmt: st.For | st.While, state: _Loop | _While) -> None:
         for key in self._written_slots(stmt):
             registers = self.slots[key]
             for k in range(registers.count):
@@ -361,8 +396,17 @@ class _Loop:
         self.carried: list[tuple[Slots, int, str, str]] = []
 
 
+class _While:
+    __slots__ = ("origin", "header", "asked", "body", "condition", "carried")
+
+    def __init__(self, origin: Block, header: Block) -> None:
+        self.origin, self.header, self.asked, self.body, self.condition = origin, header, header, header, ""
+        self.carried: list[tuple[Slots, int, str, str]] = []
+
+
 _METHODS: dict[type, Callable[[Statements, Any], None]] = {
     st.SeqStmt: Statements._seq, st.Evaluate: Statements._evaluate, st.BufferStore: Statements._store, st.LetStmt: Statements._let,
     st.AttrStmt: Statements._attr, st.DeclBuffer: Statements._declare, st.AssertStmt: Statements._assert, st.Allocate: Statements._allocate,
     st.AllocateConst: Statements._allocate_const, st.IfThenElse: Statements._if, st.For: Statements._for,
+    st.While: Statements._while,
 }

@@ -113,11 +113,14 @@ class Usage:
                 self._leave(stmt)
                 continue
             self._enter(stmt)
-            if isinstance(stmt, (st.For, st.IfThenElse)):
+            if isinstance(stmt, (st.For, st.IfThenElse, st.While)):
                 stack.append((stmt, True))
             stack.extend((s, False) for s in reversed(bodies_of(stmt)))
 
     def _enter(self, stmt: st.Stmt) -> None:
+        if isinstance(stmt, st.While):  # its condition is asked in every round
+            self._enclosing.append(id(stmt))
+            self.writes.setdefault(id(stmt), set())
         for e in expressions_of(stmt):
             self._expression(e)
         if isinstance(stmt, st.BufferStore):
@@ -135,7 +138,7 @@ class Usage:
                 elif stmt.kind == st.ForKind.PARALLEL:
                     self._level += 1
 
-    def _leave(self, stmt: st.For | st.IfThenElse) -> None:
+    def _leave(self, stmt: st.For | st.IfThenElse | st.While) -> None:
         self._enclosing.pop()
         if isinstance(stmt, st.For):
             if unrolled_values(stmt) is not None:
