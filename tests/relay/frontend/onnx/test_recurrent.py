@@ -150,6 +150,6 @@ def test_known_steps_over_the_limit_are_looped() -> None:
     from anchorleg.relay.frontend import from_onnx
 
     config = {"unroll_limit": STEPS - 1}
-    proto, feed = layer("GRU", 2, direction="bidirectional")
+    proto, feed = layer("GRU", 2, direction="bidirectional", clip=9.0)
     assert sum(isinstance(e, If) for e in post_order(from_onnx(proto, convert_config=config)[0]["main"], lambda e: e.children())) == 2
     check_many(proto, [feed], convert_config=config)

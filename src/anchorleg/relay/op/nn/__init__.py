@@ -16,6 +16,7 @@ from .pooling import (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_poo
                       adaptive_max_pool3d, avg_pool1d, avg_pool2d, avg_pool3d, global_avg_pool1d, global_avg_pool2d, global_avg_pool3d,
                       global_max_pool1d, global_max_pool2d, global_max_pool3d, max_pool1d, max_pool2d, max_pool3d)
 from .rearrange import batch_flatten, batch_to_space_nd, depth_to_space, space_to_batch_nd, space_to_depth
+from .recurrent import contrib_gru, contrib_lstm, contrib_rnn
 from .softmax import fast_softmax, log_softmax, softmax
 from .sparse import sparse_add, sparse_dense, sparse_transpose
 from .upsampling import upsampling, upsampling3d

@@ -33,7 +33,8 @@ def channel_block(channels: int, lanes: int) -> int:
     return channels if block < 4 and channels <= lanes else block
 
 
-def _for_processor() -> Any:
+def for_processor() -> Any:
+    """The current target when it is a processor whose vectors data may be packed for; else None."""
     target = Target.current(allow_none=True)
     return target if target is not None and "cpu" in target.keys and target.kind.name != "c" else None  # C code has no vectors to pack for
 
@@ -75,7 +76,7 @@ def pack_dense(attrs: Any, inputs: Sequence[Any], tinfos: Sequence[Any], lanes: 
 
 def alter_conv2d(attrs: Any, inputs: Sequence[Any], tinfos: Sequence[Any], out_type: Any) -> Any:
     """``nn.conv2d`` over floats in NCHW or NHWC as a convolution over packed channels; None where it is left alone."""
-    target = _for_processor()
+    target = for_processor()
     data, weight = tinfos[0], tinfos[1]
     if target is not None and of_bytes(tinfos, out_type):
         return pack_conv2d(attrs, inputs, tinfos, out_type, lanes_of(target, "int32"))
@@ -154,7 +155,7 @@ def _depthwise(attrs: Any, inputs: Sequence[Any], channels: int, outputs: int, r
 
 def alter_dense(attrs: Any, inputs: Sequence[Any], tinfos: Sequence[Any], out_type: Any) -> Any:
     """``nn.dense`` over floats as a product with a weight packed in blocks of columns."""
-    target = _for_processor()
+    target = for_processor()
     if target is not None and of_bytes(tinfos, out_type):
         return pack_dense(attrs, inputs, tinfos, lanes_of(target, "int32"))
     if target is None or tinfos[0].dtype != "float32" or tinfos[1].dtype not in ("float32", "int8") or out_type.dtype != "float32":

@@ -233,6 +233,13 @@ def packed_dense(r: Request) -> Plan:
     return Plan([None, Place(old, new), *([None] * (len(r.values) - 2))], [None], r.attrs)
 
 
+def recurrent(r: Request) -> Plan:
+    """Recurrent layers: the weight is packed, everything else stays."""
+    weight = Place(r.old_attrs.weight_layout, r.attrs.weight_layout)
+    states = 2 if r.op.name == "nn.contrib_lstm" else 1
+    return Plan([None, weight, *([None] * (len(r.values) - 2))], [None] * (1 + states), r.attrs)
+
+
 _CONVOLUTIONS = ("nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose",
                  "nn.contrib_conv2d_NCHWc", "nn.contrib_depthwise_conv2d_NCHWc",
                  "nn.deformable_conv2d")
@@ -256,6 +263,7 @@ RULES: dict[str, Rule] = {
     "strided_slice": slicing,
     "split": splitting,
     "nn.contrib_dense_pack": packed_dense,
+    **dict.fromkeys(("nn.contrib_lstm", "nn.contrib_gru", "nn.contrib_rnn"), recurrent),
 }
 
 

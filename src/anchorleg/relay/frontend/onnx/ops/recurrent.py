@@ -1,7 +1,8 @@
 """RNN, GRU and LSTM.
 
-The products with the input are taken for all steps at once; the recurrent part is unrolled where the number of steps is
-known (and not large), else it is a loop.
+The products with the input are taken for all steps at once.  Layers with the usual activations become one operator
+(``nn.contrib_lstm`` and its like); of others the recurrent part is unrolled where the number of steps is known (and not large),
+else it is a loop.
 """
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from .....ir.expr import RelayExpr
 from .....support.errors import ArgumentError, UnsupportedOpError
+from ....expr import TupleGetItem
 from ..context import NodeContext
 from ..while_loop import while_loop
 from ..make import call, cast, concat, const, expand_dims, reshape, slice_axis, split, squeeze, stack, stack_many, transpose, where
@@ -76,9 +78,24 @@ class Cell:
     gates = 1
     defaults: tuple[str, ...] = ("Tanh",)
     states = 1
+    whole = "nn.contrib_rnn"  # the operator of a layer with the default activations
 
     def __init__(self, n: NodeContext, hidden: int) -> None:
         self.n, self.hidden, self.clip = n, hidden, n.attr("clip", None)
+
+    def plain(self) -> bool:
+        """Whether the layer is what its operator computes."""
+        names = [str(f) for f in self.n.attr("activations", None) or self.defaults]
+        usual = all(a.lower() == b.lower() for a, b in zip(names, list(self.defaults) * 2))
+        return usual and self.clip is None and self.n.input(7) is None and not self.n.attr("input_forget", 0)
+
+    def beside(self, d: Direction) -> list[RelayExpr]:
+        """What the operator takes between the weight and the states."""
+        return []
+
+    def options(self) -> dict[str, Any]:
+        """The operator's attributes, but for the order of the steps."""
+        return {}
 
     def clipped(self, x: RelayExpr) -> RelayExpr:
         """``x`` within the clip bounds, where there are any."""
@@ -107,6 +124,7 @@ class _Rnn(Cell):
 class _Gru(Cell):
     gates = 3
     defaults = ("Sigmoid", "Tanh")
+    whole = "nn.contrib_gru"
 
     def __init__(self, n: NodeContext, hidden: int) -> None:
         super().__init__(n, hidden)
@@ -118,6 +136,13 @@ class _Gru(Cell):
             return super().input_bias(d)
         update_reset = slice_axis(d.rb, 0, 0, 2 * self.hidden)
         return call("add", d.wb, concat([update_reset, const(np.zeros(self.hidden), self.n.dtype(d.rb))], 0))
+
+    def beside(self, d: Direction) -> list[RelayExpr]:
+        separate = d.wb is not None and d.rb is not None and self.reset_after
+        return [self.rows(d.rb, 2, 3) if separate else const(np.zeros(self.hidden), self.n.dtype(d.r))]
+
+    def options(self) -> dict[str, Any]:
+        return {"linear_before_reset": self.reset_after}
 
     def rows(self, weights: RelayExpr, first: int, last: int) -> RelayExpr:
         """The weights of some of the gates; made once, used in every step."""
@@ -148,6 +173,7 @@ class _Lstm(Cell):
     gates = 4
     defaults = ("Sigmoid", "Tanh", "Tanh")
     states = 2
+    whole = "nn.contrib_lstm"
 
     def step(self, x: RelayExpr, states: list[RelayExpr], d: Direction) -> list[RelayExpr]:
         h, c = states
@@ -184,6 +210,27 @@ def _unroll(n: NodeContext, x: RelayExpr, lengths: RelayExpr | None, states: lis
             outputs[t] = where(alive, new[0], n.like(0, new[0]))
             states = n.settled(*(where(alive, a, b) for a, b in zip(new, states)))
     return outputs, states
+
+
+def _whole(n: NodeContext, x: RelayExpr, states: list[RelayExpr], cell: Cell, d: Direction) -> tuple[RelayExpr, list[RelayExpr]]:
+    """(outputs of all steps, the last states) of one direction, by the layer's operator; x is (steps, batch, inputs)."""
+    weight = n.settled(reshape(d.r, [cell.gates, cell.hidden, cell.hidden]))[0]
+    made = call(cell.whole, _products(n, x, cell, d), weight, *cell.beside(d), *states, backward=d.backward, **cell.options())
+    outputs, *last = n.settled(*(TupleGetItem(made, i) for i in range(1 + cell.states)))
+    return outputs, last
+
+
+def _products(n: NodeContext, x: RelayExpr, cell: Cell, d: Direction) -> RelayExpr:
+    """The inputs' products and the biases: (steps, batch, gates x hidden)."""
+    steps, batch, inputs = n.dims(x)
+    width = cell.gates * cell.hidden
+    products, bias = call("nn.dense", reshape(x, [-1, inputs]), d.w, units=width, out_dtype=""), cell.input_bias(d)
+    products = products if bias is None else call("add", products, bias)
+    if isinstance(batch, int):
+        products = reshape(products, [steps if isinstance(steps, int) else -1, batch, width])
+    else:
+        products = call("reshape_like", products, x, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
+    return n.settled(products)[0]
 
 
 def _per_step(products: RelayExpr, steps: int, cell: Cell) -> list[RelayExpr]:
@@ -239,8 +286,11 @@ def _recurrent(n: NodeContext, make: type[Cell]) -> list[RelayExpr]:
     lengths = _lengths(n, steps)
     outputs, last = [], []
     for i, d in enumerate(_directions(n, cell, count)):
-        states = [_initial(n, x, 5 + s, i, batch, cell, batch_first) for s in range(cell.states)]
-        if isinstance(steps, int) and steps <= n.importer.config["unroll_limit"]:
+        plain = lengths is None and batch != 0 and n.dtype(x) in ("float32", "float64") and cell.plain()
+        states = [_initial(n, x, 5 + s, i, 1 if plain else batch, cell, batch_first) for s in range(cell.states)]
+        if plain:
+            y, finals = _whole(n, x, states, cell, d)
+        elif isinstance(steps, int) and steps <= n.importer.config["unroll_limit"]:
             ys, finals = _unroll(n, x, lengths, states, cell, d)
             y = stack_many(ys)
         else:
@@ -257,12 +307,7 @@ def _looped(n: NodeContext, x: RelayExpr, lengths: RelayExpr | None, states: lis
     """(outputs of all steps, the last states) of one direction, by a loop over the steps of x (steps, batch, inputs)."""
     if lengths is not None and d.backward:
         x = call("reverse_sequence", x, lengths, seq_axis=0, batch_axis=1)
-    _, batch, inputs = n.dims(x)
-    width = cell.gates * cell.hidden
-    rows = reshape(x, [-1, inputs]) if isinstance(batch, int) else x
-    products, bias = call("nn.dense", rows, d.w, units=width, out_dtype=""), cell.input_bias(d)
-    products = products if bias is None else call("add", products, bias)
-    products = n.settled(reshape(products, [-1, batch, width]) if isinstance(batch, int) else products)[0]
+    products = _products(n, x, cell, d)
     steps = n.settled(call("take", call("shape_of", x, dtype="int64"), const(0, "int64"), axis=0, batch_dims=0, mode="fast"))[0]
     backward = lengths is None and d.backward
     room = call("zeros_like", slice_axis(products, 2, 0, cell.hidden))
