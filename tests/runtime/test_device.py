@@ -24,7 +24,7 @@ def test_unknown(name):
 
 
 def test_exist():
-    assert cpu(0).exist and not cpu(1).exist and not cuda(63).exist
+    assert cpu(0).exist and cpu(1).exist and not Device(1, -1).exist and not cuda(63).exist
 
 
 def test_pickle():

@@ -29,33 +29,41 @@ def _as_module(mod: Any, params: Mapping[str, Any] | None) -> IRModule:
     return bound
 
 
-def _cpu_target(target: Any) -> Any:
-    """The one target that kernels are built for."""
-    return _targets(target)[0]
+def _main_target(target: Any) -> Any:
+    """The target that kernels are built for unless the program places them on a device of another."""
+    from .backend.placement import main_target
+
+    return main_target(_targets(target)[0])
 
 
-def _targets(target: Any) -> tuple[Any, list[Any]]:
-    """The one target that kernels are built for, and those of external compilers."""
+def _targets(target: Any) -> tuple[list[Any], list[Any]]:
+    """The targets that kernels are built for, and those of external compilers."""
     from ..target.target import Target
 
     ordinary, external = Target.split_external(Target.canon_multi_target_and_host(Target.target_or_current(target)))
-    return ordinary[0], external
+    return list(dict.fromkeys(ordinary)), external
 
 
 def optimize(mod: Any, target: Any = None, params: Mapping[str, Any] | None = None) -> tuple[IRModule, dict[str, Any]]:
-    """The module after all target-independent and layout passes of the current level, not yet fused."""
+    """The module after all target-independent and layout passes of the current level, not yet fused.
+
+    Of a program that says where values are (``relay.annotation.on_device``), devices are planned before and after.
+    """
+    from .backend.placement import place, settle
     from .transform.pipelines import OPTIMIZE, pipeline
 
-    with _cpu_target(target):
-        return pipeline(OPTIMIZE)(_as_module(mod, params)), {}
+    targets = _targets(target)[0]
+    with _main_target(target):
+        return settle(pipeline(OPTIMIZE)(place(_as_module(mod, params), targets)), targets), {}
 
 
 def fuse(mod: IRModule, target: Any = None) -> IRModule:
     """An optimised module with its operators gathered into primitive functions."""
+    from .backend.placement import pin
     from .transform.pipelines import FUSE, pipeline
 
-    with _cpu_target(target):
-        return pipeline(FUSE)(mod)
+    with _main_target(target):
+        return pin(pipeline(FUSE)(mod))
 
 
 def optimize_and_fuse(mod: Any, target: Any = None, params: Mapping[str, Any] | None = None) -> tuple[IRModule, dict[str, Any]]:
@@ -72,7 +80,8 @@ def build(ir_mod: Any, target: Any = None, target_host: Any = None, executor: Ex
     ----------
     ir_mod: the module; its ``main`` is the model.
     target: what to compile for, e.g. ``"llvm"`` (this machine's CPU with all its features); default: the current target.  Targets of
-        external compilers, with options for them, may follow in a list: ``["llvm", Target("ccompiler -header=…")]``.
+        external compilers, with options for them, may follow in a list: ``["llvm", Target("ccompiler -header=…")]``.  A list, or a dict
+        from devices to targets, may have one for each kind of device that the program places values on.
     params: values of ``main``'s parameters that do not change; they are folded in.
     executor, runtime: see ``relay.backend``.
     workspace_memory_pools, constant_memory_pools: for the ahead-of-time executor: the memory the model may use (``ir.memory_pools``).
@@ -87,12 +96,12 @@ def build(ir_mod: Any, target: Any = None, target_host: Any = None, executor: Ex
         raise TypeMismatchError(f"runtime is expected to be a relay.backend.Runtime, got {type(runtime).__name__} {runtime!r}")
     if executor.name not in _BUILDERS:
         raise ArgumentError(f"no builder for executor {executor.name!r}; available: {', '.join(_BUILDERS)}")
-    chosen, external = _targets(target)
+    chosen, external = _main_target(target), _targets(target)[1]
     more = {"runtime": runtime, "external_targets": external, "workspace_memory_pools": workspace_memory_pools, "constant_memory_pools": constant_memory_pools}
     if executor.name in _CHECKS:
         _CHECKS[executor.name](chosen, executor, mod_name, **more)
     with collector_paused():
-        optimised, _ = optimize(ir_mod, chosen, params)
+        optimised, _ = optimize(ir_mod, target, params)
         return _BUILDERS[executor.name](optimised, chosen, executor, mod_name, progress, tuple(params or ()), **more)
 
 
@@ -105,8 +114,9 @@ def _build_graph(mod: IRModule, target: Any, executor: Executor, mod_name: str, 
 
 def _build_aot(mod: IRModule, target: Any, executor: Executor, mod_name: str, progress: Progress | None, folded: Sequence[str], **more: Any) -> Any:
     from .backend.aot.build import build_for_executor
+    from .backend.placement import without_devices
 
-    return build_for_executor(mod, target, executor, mod_name, progress, folded, **more)
+    return build_for_executor(without_devices(mod, "aot"), target, executor, mod_name, progress, folded, **more)
 
 
 def _check_aot(target: Any, executor: Executor, mod_name: str, **more: Any) -> None:

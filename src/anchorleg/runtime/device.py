@@ -69,7 +69,7 @@ class Device:
 
 
 # device type → whether index i can be used; rooms that add a device register here
-_PROBES = {kDLCPU: lambda index: index == 0}
+_PROBES = {kDLCPU: lambda index: index >= 0}  # processors share their memory: any number of them can be named
 
 
 def register_device_probe(device_type: int, probe) -> None:  # noqa: ANN001

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..support.errors import ArgumentError, ArtifactError
 from .artifact import pack_tensors, unpack_tensors
 from .compiled import CompiledModule
-from .device import Device, cpu
+from .device import Device
 from .graph_executor import GraphExecutor, GraphExecutorModule, kernels_of
 from .graph_json import Graph, parse_graph
 from .module import Module, register_loader
@@ -49,11 +49,11 @@ class GraphExecutorFactory(Module):
         self.ignored = tuple(ignored)
         self._graph: Graph | None = None
 
-    def executor(self, device: Device | None = None) -> GraphExecutor:
-        """A new executor."""
+    def executor(self, *devices: Device | None) -> GraphExecutor:
+        """A new executor; a model that is spread over several devices is given them all."""
         if self._graph is None:
             self._graph = parse_graph(self.graph_json)
-        return GraphExecutor(self._graph, kernels_of(self.lib), self.params, device or cpu(0), self, self.ignored)
+        return GraphExecutor(self._graph, kernels_of(self.lib), self.params, [d for d in devices if d is not None] or None, self, self.ignored)
 
     def _own_function(self, name: str) -> PackedFunc | None:
         makers = {
@@ -65,10 +65,10 @@ class GraphExecutorFactory(Module):
         return PackedFunc(found, name, keep=self) if found else self.lib._find(name, True)
 
     def _make(self, device: "Device | None" = None, *more: Device) -> GraphExecutorModule:
-        return GraphExecutorModule(self.executor(device))
+        return GraphExecutorModule(self.executor(device, *more))
 
     def _make_debug(self, name: object = None, device: "Device | None" = None, *more: Device) -> GraphExecutorModule:
-        return GraphExecutorModule(self.executor(name if isinstance(name, Device) else device))
+        return GraphExecutorModule(self.executor(*(d for d in (name, device, *more) if isinstance(d, Device))))
 
     def get_graph_json(self) -> str:
         return self.graph_json

@@ -12,7 +12,7 @@ input or output (zero copy) stores its address in every place of the pointer tab
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,6 +68,8 @@ class GraphExecutor:
     graph : graph JSON (upstream's format) or a parsed `Graph`.
     kernels : function name → `Kernel`, or a `PackedFunc` that takes tensors (external code).
     params : name → tensor; memory is used in place when it is aligned and contiguous.
+    device : where to run: one, or several for a graph that is spread over them; each of the graph's devices is taken to be the same one
+        among these, or the first.
     keep : what must live as long as the executor (the library).
     ignored : names that may be set without effect: parameters that the compiler folded away.
 
@@ -76,11 +78,12 @@ class GraphExecutor:
 
     def __init__(
         self, graph: "str | bytes | Graph", kernels: Mapping[str, "Kernel | PackedFunc"],
-        params: Mapping[str, object] | None = None, device: Device | None = None, keep: object = None,
+        params: Mapping[str, object] | None = None, device: "Device | Sequence[Device] | None" = None, keep: object = None,
         ignored: Collection[str] = (),
     ) -> None:
         self.graph = graph if isinstance(graph, Graph) else parse_graph(graph)
-        self.device = device or cpu(0)
+        self.devices = _devices(device)
+        self.device = self.devices[0]
         self._kernels = kernels
         self._keep = (keep, kernels)
         self._ignored = frozenset(ignored)
@@ -99,10 +102,13 @@ class GraphExecutor:
     # -- planning ---------------------------------------------------------------------------------
 
     def _check_devices(self) -> None:
-        foreign = {device for device in self.graph.devices if device != kDLCPU}
-        if foreign or self.device.device_type != kDLCPU:
-            names = ", ".join(repr(Device(kind)) for kind in sorted(foreign or {self.device.device_type}))
-            raise ArgumentError(f"this executor runs on cpu(0); the graph or the caller asks for {names}")
+        """Finds the caller's device for each of the graph's: that very one, else the first of its type."""
+        wanted = sorted(set(self.graph.devices), key=lambda d: (d.device_type, d.device_id))
+        foreign = [d for d in (*wanted, *self.devices) if d.device_type != kDLCPU]
+        if foreign:
+            names = ", ".join(dict.fromkeys(map(repr, foreign)))
+            raise ArgumentError(f"this executor runs on processors; the graph or the caller asks for {names}, which this process does not have")
+        self._place = {d: d if d in self.devices else self.devices[0] for d in wanted}
 
     def _plan_groups(self) -> None:
         graph = self.graph
@@ -257,7 +263,7 @@ class GraphExecutor:
         group = self._group_of[self._argument_entry[number]]
         if tensor is None or not self._private[number]:
             shape, kind = self._spec(number)
-            fresh = empty(shape, kind)
+            fresh = empty(shape, kind, self._device_of(self._argument_entry[number]))
             fresh.as_numpy_view()[...] = 0 if tensor is None else tensor.as_numpy_view()
             tensor = self._memory[number] = fresh
             self._private[number] = True
@@ -442,6 +448,9 @@ class GraphExecutor:
             raise ArgumentError(f"output number {key} is out of range: the graph has {len(self.graph.heads)} outputs")
         return int(key)
 
+    def _device_of(self, entry: int) -> Device:
+        return self._place[self.graph.devices[entry]]
+
     def entry_view(self, entry: int) -> NDArray:
         """A tensor over the present memory of an entry."""
         if self._unready:
@@ -453,7 +462,7 @@ class GraphExecutor:
         flat = np.frombuffer(block, np.uint8)
         full = (*shape, kind.lanes) if kind.lanes > 1 else shape
         owner = (self.arena, self._memory, group.keep)
-        return NDArray(flat.view(kind.numpy_dtype).reshape(full), kind, self.device, owner=_Alive(block, owner))
+        return NDArray(flat.view(kind.numpy_dtype).reshape(full), kind, self._device_of(entry), owner=_Alive(block, owner))
 
     def get_output(self, index: "str | int", out: NDArray | None = None) -> NDArray:
         """An output: a tensor over the executor's memory (the next run overwrites it), or copied into ``out``."""
@@ -513,6 +522,14 @@ class _Alive:
 
     def __init__(self, *things: object) -> None:
         self.things = things
+
+
+def _devices(device: object) -> tuple[Device, ...]:
+    """One device or several as a tuple; cpu(0) for none."""
+    found = tuple(device) if isinstance(device, (list, tuple)) else (cpu(0) if device is None else device,)
+    if not found or not all(isinstance(d, Device) for d in found):
+        raise ArgumentError(f"expected a Device or a list of them, got {device!r}")
+    return found
 
 
 def _names(names: Collection[str], limit: int = 20) -> str:
@@ -747,5 +764,5 @@ def create(graph_json_str: "str | bytes", libmod: object, device: "Device | list
     devices = device if isinstance(device, (list, tuple)) else [device]
     if not devices or not all(isinstance(dev, Device) for dev in devices):
         raise ArgumentError(f"graph_executor.create: expected a Device or a list of them, got {device!r}")
-    executor = GraphExecutor(graph_json_str, kernels_of(libmod), device=devices[0], keep=libmod)
+    executor = GraphExecutor(graph_json_str, kernels_of(libmod), device=devices, keep=libmod)
     return GraphModule(GraphExecutorModule(executor))

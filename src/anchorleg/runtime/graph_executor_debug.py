@@ -224,5 +224,5 @@ def create(
     devices = device if isinstance(device, (list, tuple)) else [device]
     if not devices or not all(isinstance(dev, Device) for dev in devices):
         raise ArgumentError(f"debug_executor.create: expected a Device or a list of them, got {device!r}")
-    executor = GraphExecutor(graph_json_str, kernels_of(libmod), device=devices[0], keep=libmod)
+    executor = GraphExecutor(graph_json_str, kernels_of(libmod), device=devices, keep=libmod)
     return GraphModuleDebug(GraphExecutorModule(executor), devices, None, dump_root)

@@ -13,6 +13,7 @@ import json
 from dataclasses import dataclass
 
 from ..support.errors import AnchorlegError, ArtifactError
+from .device import Device, kDLCPU
 from .dtype import DataType
 
 NOP, COPY = "__nop", "__copy"
@@ -40,7 +41,7 @@ class Graph:
     dtypes: tuple[DataType, ...]
     shapes: tuple[tuple[int, ...], ...]
     storage: tuple[int, ...]
-    devices: tuple[int, ...]
+    devices: tuple[Device, ...]
 
     def entry_bytes(self, entry: int) -> int:
         """Bytes the entry's tensor takes."""
@@ -91,7 +92,7 @@ def _build(data: dict) -> Graph:
     return Graph(
         nodes, arguments, tuple(_entry(head, rows, len(raw)) for head in data["heads"]), owner,
         tuple(DataType(text) for text in _attr(attrs, "dltype", count)), shapes, storage,
-        tuple(map(int, _attr(attrs, "device_index", count, 1))),
+        tuple(Device(int(kind), int(number)) for kind, number in zip(_attr(attrs, "device_index", count, kDLCPU), _attr(attrs, "device_id", count, 0))),
     )
 
 

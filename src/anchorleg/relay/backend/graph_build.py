@@ -10,6 +10,7 @@ from .executor_factory import GraphExecutorFactoryModule, compiled_module
 from .external import compile_external
 from .graph_executor_codegen import KernelNames, flatten_main
 from .kernels import CompiledKernel, KernelBuilder, kernel_key
+from .placement import target_of
 
 
 def build_graph(mod: IRModule, target: Any, executor: Any, mod_name: str, progress: Callable[[str, int, int], None] | None,
@@ -20,7 +21,7 @@ def build_graph(mod: IRModule, target: Any, executor: Any, mod_name: str, progre
     """
     mod, external = compile_external(mod, external_targets)
     functions: dict[str, Function] = {}
-    names = KernelNames(mod_name, lambda f: kernel_key(f, target), (v.name_hint for v in mod.functions))
+    names = KernelNames(mod_name, lambda f: kernel_key(f, target_of(f, target)), (v.name_hint for v in mod.functions))
 
     def name_kernel(func: Function) -> str:
         name = names(func)
@@ -43,7 +44,7 @@ def compile_kernels(functions: dict[str, Function], target: Any, progress: Calla
             progress(name, done[0], len(functions))
 
     with KernelBuilder(cache=open_cache("kernels")) as builder:
-        keys = {name: builder.request(func, target) for name, func in functions.items()}
+        keys = {name: builder.request(func, target_of(func, target)) for name, func in functions.items()}
         kernels = {}
         for name, key in keys.items():
             kernels[name] = builder.result(key)

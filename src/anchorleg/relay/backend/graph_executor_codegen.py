@@ -13,10 +13,12 @@ from ...support.errors import TypeMismatchError, UnsupportedOpError
 from ...support.names import NameSupply
 from ..expr import Call, Constant, Let, Tuple, TupleGetItem, Var
 from ..function import Function
+from ..transform.common import is_op
 from . import te_compiler
 from .external import external_call
-from .graph_nodes import NOP, Entry, GraphNode, TensorInfo, graph_json
+from .graph_nodes import COPY, NOP, Entry, GraphNode, TensorInfo, graph_json
 from .graph_plan_memory import MemoryPlan, plan_memory
+from .placement import where_of
 from .te_lowering import flatten_tensor_types, shorten
 from .utils import mangle_module_name
 
@@ -70,7 +72,7 @@ class _Flattener(Walker):
         if len(infos) != 1 or not isinstance(var.checked_type, TensorType):
             raise UnsupportedOpError(f"the graph executor takes tensors only; parameter {var.name_hint!r} is a {var.checked_type}")
         name = self.names.fresh(var.name_hint)
-        self.memo[id(var)] = (var, self.add(GraphNode(name, None, (), infos, origin=var.span)))
+        self.memo[id(var)] = (var, self.add(GraphNode(name, None, (), infos, origin=var.span, device=where_of(var))))
 
     def visit_Var(self, var: Var) -> list[Entry]:
         raise UnsupportedOpError(f"variable {var.name_hint!r} is not bound in main")
@@ -82,7 +84,7 @@ class _Flattener(Walker):
             # folding leaves views of the original weights; here they get the memory they are run from, and the view goes
             constant.data = self.params[name] = ndarray.aligned(constant.data)
             info = TensorInfo(tuple(constant.data.shape), str(constant.data.dtype))
-            found = self._constants[id(constant)] = self.add(GraphNode(name, None, (), (info,)))
+            found = self._constants[id(constant)] = self.add(GraphNode(name, None, (), (info,), device=where_of(constant)))
         return found
 
     def visit_Tuple(self, tup: Tuple) -> Any:
@@ -112,9 +114,9 @@ class _Flattener(Walker):
         if external is not None:
             return self.add(GraphNode(self.names.fresh(external.symbol), external.symbol, inputs, infos, origin=origin))
         if func.get_attr("relay.reshape_only") and len(inputs) == 1:
-            return self.add(GraphNode(self.names.fresh("reshape_nop"), NOP, inputs, infos, origin=origin))
-        name = self.name_kernel(func)
-        return self.add(GraphNode(self.names.fresh(name), name, inputs, infos, origin=origin))
+            return self.add(GraphNode(self.names.fresh("reshape_nop"), NOP, inputs, infos, origin=origin, device=where_of(func)))
+        name = COPY if is_op(func.body, "device_copy") else self.name_kernel(func)
+        return self.add(GraphNode(self.names.fresh(name), name, inputs, infos, origin=origin, device=where_of(func)))
 
     def visit_default(self, node: Any) -> Any:
         raise UnsupportedOpError(f"the graph executor has no control flow: main holds a {type(node).__name__}; "

@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple, Sequence
 
-NOP = "__nop"
+NOP, COPY = "__nop", "__copy"
 
 
 class Entry(NamedTuple):
@@ -22,15 +22,18 @@ class TensorInfo(NamedTuple):
 
 
 class GraphNode:
-    """An input (``func_name`` None), a kernel call, or a reshape that shares its input's memory (``__nop``)."""
+    """An input (``func_name`` None), a kernel call, a copy between devices (``__copy``), or a reshape that shares its input's memory (``__nop``).
 
-    __slots__ = ("name", "func_name", "inputs", "outputs", "attrs", "origin")
+    ``device`` is the type and number of the device that holds its outputs.
+    """
+
+    __slots__ = ("name", "func_name", "inputs", "outputs", "attrs", "origin", "device")
 
     def __init__(self, name: str, func_name: str | None, inputs: Sequence[Entry], outputs: Sequence[TensorInfo],
-                 attrs: dict[str, str] | None = None, origin: Any = None) -> None:
+                 attrs: dict[str, str] | None = None, origin: Any = None, device: tuple[int, int] = (1, 0)) -> None:
         self.name, self.func_name = name, func_name
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
-        self.attrs, self.origin = dict(attrs or {}), origin
+        self.attrs, self.origin, self.device = dict(attrs or {}), origin, device
 
     @property
     def is_input(self) -> bool:
@@ -52,9 +55,11 @@ class GraphNode:
         return {"op": "tvm_op", "name": self.name, "attrs": attrs, "inputs": rows}
 
 
-def graph_json(nodes: Sequence[GraphNode], heads: Sequence[Entry], storage: Sequence[Sequence[int]],
-               devices: Sequence[Sequence[int]] | None = None) -> str:
-    """The whole graph in upstream's JSON format; ``storage[n][i]`` is the storage id of output i of node n."""
+def graph_json(nodes: Sequence[GraphNode], heads: Sequence[Entry], storage: Sequence[Sequence[int]]) -> str:
+    """The whole graph in upstream's JSON format; ``storage[n][i]`` is the storage id of output i of node n.
+
+    ``device_index`` has the device types; the devices' numbers, of which upstream keeps none, are in ``device_id`` where one is not 0.
+    """
     infos = [info for node in nodes for info in node.outputs]
     row_ptr = [0]
     for node in nodes:
@@ -64,8 +69,10 @@ def graph_json(nodes: Sequence[GraphNode], heads: Sequence[Entry], storage: Sequ
         "storage_id": ["list_int", [s for row in storage for s in row]],
         "shape": ["list_shape", [list(i.shape) for i in infos]],
     }
-    if devices is not None:
-        attrs["device_index"] = ["list_int", [d for row in devices for d in row]]
+    devices = [node.device for node in nodes for _ in node.outputs]
+    attrs["device_index"] = ["list_int", [kind for kind, _ in devices]]
+    if any(number for _, number in devices):
+        attrs["device_id"] = ["list_int", [number for _, number in devices]]
     document = {
         "nodes": [n.to_json() for n in nodes],
         "arg_nodes": [i for i, n in enumerate(nodes) if n.is_input],

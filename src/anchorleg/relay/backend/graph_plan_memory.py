@@ -1,7 +1,7 @@
 """Static memory planning: which tensors of a graph share storage.
 
 Nodes run in order, so a tensor lives from its node to its last reader.  Storage that has come free is taken again by
-the tensor that fits it best; among equals the one freed last is taken, whose bytes are most likely still cached.
+the tensor of the same device that fits it best; among equals the one freed last is taken, whose bytes are most likely still cached.
 """
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ class _Planner:
         self.roots = alias_roots(nodes)
         self.storage: list[list[int]] = []
         self.sizes: list[int] = []
+        self.devices: list[tuple[int, int]] = []
         self.fixed: set[int] = set()
         self.free: list[int] = []
         self.last_use = self._last_uses(heads)
@@ -86,23 +87,25 @@ class _Planner:
             return self.storage[root.node][root.index]
         need = tensor_bytes(node.outputs[i])
         if node.is_input:
-            at = self._new(need)
+            at = self._new(need, node.device)
             self.fixed.add(at)
             return at
-        return self._take(need)
+        return self._take(need, node.device)
 
-    def _new(self, size: int) -> int:
+    def _new(self, size: int, device: tuple[int, int]) -> int:
         self.sizes.append(size)
+        self.devices.append(device)
         return len(self.sizes) - 1
 
-    def _take(self, need: int) -> int:
-        fitting = [s for s in self.free if need <= self.sizes[s] <= need * GROWTH_LIMIT]
+    def _take(self, need: int, device: tuple[int, int]) -> int:
+        free = [s for s in self.free if self.devices[s] == device]
+        fitting = [s for s in free if need <= self.sizes[s] <= need * GROWTH_LIMIT]
         if fitting:
             chosen = min(reversed(fitting), key=lambda s: self.sizes[s])
         else:
-            smaller = [s for s in self.free if self.sizes[s] < need <= self.sizes[s] * GROWTH_LIMIT]
+            smaller = [s for s in free if self.sizes[s] < need <= self.sizes[s] * GROWTH_LIMIT]
             if not smaller:
-                return self._new(need)
+                return self._new(need, device)
             chosen = max(smaller, key=lambda s: self.sizes[s])
             self.sizes[chosen] = need
         self.free.remove(chosen)

@@ -2,6 +2,7 @@
 
 Marks (``on_device``), copies (``device_copy``), devices of parameters and results, and memory scopes of lowered functions say where some
 values are.  From these follow others: a primitive's arguments and result are on one device, a call agrees with the function, and so on.
+A value that is wanted on two devices is copied for the second.
 What stays open goes where the function's result is, or to the default device.  Afterwards every function says where its parameters and its
 result are, copies stand wherever a value changes its device, and a mark (``constrain_result=True``) stands where a value is on another
 device than its surroundings::
@@ -25,7 +26,7 @@ from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, get_pass, r
 from ...ir.type import FuncType
 from ...ir.visit import Walker, post_order
 from ...support.errors import ArgumentError, TargetError
-from ...target.virtual_device import UNCONSTRAINED, CompilationConfig, VirtualDevice, join
+from ...target.virtual_device import UNCONSTRAINED, CompilationConfig, VirtualDevice
 from ..adt import Clause, Constructor, Match
 from ..analysis.variables import expr_children, pattern_vars
 from ..expr import Call, If, Let, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
@@ -33,7 +34,7 @@ from ..function import Function
 from ..op.annotation import device_copy, on_device
 from ..op.call import is_call_lowered
 from .common import carry_type, is_op, is_primitive, map_functions, mentions, rewrite_exprs
-from .device_domains import Domains, callee_of
+from .device_domains import Domain, Domains, callee_of
 
 _POLYMORPHIC = (Op, Constructor)
 
@@ -114,92 +115,54 @@ def _loose(body: RelayExpr) -> RelayExpr:
     return _typed(on_device(body, UNCONSTRAINED, False, False), body)  # type: ignore[no-any-return]
 
 
-# ------------------------------------------------------------------------------------- 2: copies of what is wanted in two places
+# ------------------------------------------------------------------------------------------------------------ 2: constraints
 
 
-class _Conflicts:
-    """Operands that primitives on different devices share: found by following devices from uses to what they use."""
+class _Constraints:
+    """Constraints of a module: most hold; a value that several share may be elsewhere than one of them wants it, and is copied for that one."""
 
-    def __init__(self, func: Function, config: CompilationConfig) -> None:
-        self.config = config
-        self.where: dict[int, VirtualDevice] = {}
-        self.found: set[int] = set()
-        order = list(post_order(func, lambda n: reversed(_children(n))))
-        for node in reversed(order):
-            if isinstance(node, Call):
-                self._follow(node)
+    def __init__(self, domains: Domains, functions: list[tuple[GlobalVar, Function]]) -> None:
+        self.domains = domains
+        self.uses: dict[int, int] = {}
+        self.marks: list[tuple[RelayExpr, Domain]] = []
+        self.shared: list[tuple[RelayExpr, Domain]] = []
+        for _, func in functions:
+            for node in post_order(func, _children):
+                for part in _children(node):
+                    self.uses[id(part)] = self.uses.get(id(part), 0) + 1
 
-    def wanted(self, call: Call) -> VirtualDevice | None:
-        """Where a call wants its operands; None when it does not say for all of them at once."""
-        attrs: Any = call.attrs
-        if is_op(call, "on_device"):
-            return attrs.virtual_device if attrs.constrain_body else UNCONSTRAINED  # type: ignore[no-any-return]
-        if is_op(call, "device_copy"):
-            return attrs.src_virtual_device  # type: ignore[no-any-return]
-        if not isinstance(call.op, _POLYMORPHIC) or isinstance(call.op, Op) and call.op.name.startswith(("vm.", "memory.", "call_lowered")):
-            return None
-        return self.where.get(id(call), UNCONSTRAINED)
+    def operand(self, owner: RelayExpr, value: RelayExpr, domain: Domain, why: str) -> None:
+        """A part of a call or a tuple is where its owner wants it."""
+        if isinstance(value, _POLYMORPHIC):
+            return
+        if self.uses.get(id(value), 0) < 2 or isinstance(value, (GlobalVar, Function)) or _holds_function(value):
+            self.domains.require(value, domain, why)
+        else:
+            (self.marks if is_op(owner, "on_device", "device_copy") else self.shared).append((value, domain))
 
-    def _own(self, call: Call) -> VirtualDevice:
-        """Where the call itself says its result is."""
-        attrs: Any = call.attrs
-        if is_op(call, "on_device") and attrs.constrain_result:
-            return attrs.virtual_device  # type: ignore[no-any-return]
-        return attrs.dst_virtual_device if is_op(call, "device_copy") else UNCONSTRAINED  # type: ignore[no-any-return]
-
-    def _follow(self, call: Call) -> None:
-        own = self._own(call)
-        if not self._agree(call, own):
-            self.where[id(call)] = self.config.canonical(own)
-        wanted = self.wanted(call)
-        for arg in call.args if wanted is not None else ():
-            if not isinstance(arg, (*_POLYMORPHIC, GlobalVar, Function)) and not isinstance(arg._checked_type, FuncType):
-                self._agree(arg, wanted)  # type: ignore[arg-type]
-
-    def _agree(self, expr: RelayExpr, device: VirtualDevice) -> bool:
-        both = join(self.where.get(id(expr), UNCONSTRAINED), self.config.canonical(device))
-        if both is not None:
-            self.where[id(expr)] = both
-            return True
-        if not (is_op(expr, "on_device") and not expr.attrs.constrain_result):  # type: ignore[attr-defined]  # that one may be copied anyway
-            self.found.add(id(expr))
-        return False
-
-    def resolved(self, old: Any, new: Any) -> RelayExpr:
-        """A call with copies of those operands that are elsewhere."""
-        if not isinstance(old, Call) or not any(id(a) in self.found for a in old.args):
-            return new  # type: ignore[no-any-return]
-        target = self.wanted(old)
-        if target is None or target.is_fully_unconstrained:
-            return new  # type: ignore[no-any-return]
-        return carry_type(old, new.replace(args=tuple(self._moved(a, b, target) for a, b in zip(old.args, new.args))))  # type: ignore[no-any-return]
-
-    def _moved(self, old: RelayExpr, new: RelayExpr, target: VirtualDevice) -> RelayExpr:
-        target = self.config.canonical(target)
-        if id(old) not in self.found or join(self.where[id(old)], target) is not None:
-            return new
-        return _copied(new, self.config.canonical(self.where[id(old)]), target)
+    def settle(self) -> None:
+        """What is shared is where those who use it want it, as far as they agree; marks come first."""
+        for value, domain in (*self.marks, *self.shared):
+            self.domains.unify(self.domains.of(value), domain)
 
 
-def _without_conflicts(func: Function, config: CompilationConfig) -> Function:
-    conflicts = _Conflicts(func, config)
-    return rewrite_exprs(func, conflicts.resolved) if conflicts.found else func  # type: ignore[return-value]
+def _holds_function(value: RelayExpr) -> bool:
+    return value._checked_type is None or any(isinstance(t, FuncType) for t in post_order(value._checked_type))
 
 
-# ------------------------------------------------------------------------------------------------------------ 3: constraints
-
-
-def _constrain_call(domains: Domains, call: Call) -> None:
+def _constrain_call(constraints: _Constraints, call: Call) -> None:
+    domains = constraints.domains
     _, args = callee_of(call)
     callee = domains.of_callee(call).root
     if len(callee.parts) != len(args) + 1:
         raise TargetError(f"a function of {max(0, len(callee.parts) - 1)} parameters is called with {len(args)} arguments: {call}")
-    for value, part in zip((*args, call), callee.parts):
-        if not isinstance(value, _POLYMORPHIC):
-            domains.require(value, part, "an operand or the result of a call")
+    domains.require(call, callee.parts[-1], "the result of a call")
+    for value, part in zip(args, callee.parts):
+        constraints.operand(call, value, part, "an operand of a call")
 
 
-def _constrain_function(domains: Domains, func: Function) -> None:
+def _constrain_function(constraints: _Constraints, func: Function) -> None:
+    domains = constraints.domains
     parts = domains.of(func).root.parts
     domains.require(func.body, parts[-1], "the result of a function")
     if func.virtual_device_ is not None:
@@ -214,13 +177,15 @@ def _constrain_var(domains: Domains, var: Var) -> None:
         domains.require(var, domains.free(var._checked_type, var.virtual_device_), "a variable")
 
 
-def _constrain_let(domains: Domains, let: Let) -> None:
+def _constrain_let(constraints: _Constraints, let: Let) -> None:
+    domains = constraints.domains
     domains.require(let.value, domains.of(let.var), "the value of a variable")
     _constrain_var(domains, let.var)
     domains.require(let.body, domains.of(let), "the value of a let")
 
 
-def _constrain_match(domains: Domains, match: Match) -> None:
+def _constrain_match(constraints: _Constraints, match: Match) -> None:
+    domains = constraints.domains
     whole = domains.of(match)
     domains.require(match.data, whole, "what is matched")
     for clause in match.clauses:
@@ -229,20 +194,25 @@ def _constrain_match(domains: Domains, match: Match) -> None:
         domains.require(clause.rhs, whole, "the value of a clause")
 
 
-def _constrain_if(domains: Domains, node: If) -> None:
+def _constrain_if(constraints: _Constraints, node: If) -> None:
     for part in (node.cond, node.true_branch, node.false_branch):
-        domains.require(part, domains.of(node), "a part of an if")
+        constraints.domains.require(part, constraints.domains.of(node), "a part of an if")
 
 
-def _constrain_held(domains: Domains, node: Any) -> None:
-    """Tuples, fields and references: all they hold is where they are."""
+def _constrain_tuple(constraints: _Constraints, node: Tuple) -> None:
+    for field in node.fields:
+        constraints.operand(node, field, constraints.domains.of(node), "a field of a tuple")
+
+
+def _constrain_held(constraints: _Constraints, node: Any) -> None:
+    """Fields and references: all they hold is where they are."""
     for part in _children(node):
         if not isinstance(part, _POLYMORPHIC):
-            domains.require(part, domains.of(node), "what a tuple or a reference holds")
+            constraints.domains.require(part, constraints.domains.of(node), "what a tuple or a reference holds")
 
 
 _CONSTRAIN: dict[type, Any] = {Call: _constrain_call, Function: _constrain_function, Let: _constrain_let, Match: _constrain_match, If: _constrain_if,
-                               Tuple: _constrain_held, TupleGetItem: _constrain_held, RefCreate: _constrain_held, RefRead: _constrain_held,
+                               Tuple: _constrain_tuple, TupleGetItem: _constrain_held, RefCreate: _constrain_held, RefRead: _constrain_held,
                                RefWrite: _constrain_held}
 
 
@@ -265,12 +235,14 @@ def solve(mod: IRModule, config: CompilationConfig) -> Domains:
         if not isinstance(func, Function):
             _constrain_lowered(domains, var, func)
     functions = _graph_functions(mod)
+    constraints = _Constraints(domains, functions)
     for var, func in functions:
         domains.require(var, domains.of(func), "a global function")
         for node in post_order(func, _children):
             rule = _CONSTRAIN.get(type(node))
             if rule is not None:
-                rule(domains, node)
+                rule(constraints, node)
+    constraints.settle()
     for _, func in functions:
         _unify_loose_marks(domains, func)
     for _, func in functions:
@@ -296,7 +268,7 @@ def _default(domains: Domains, func: Function) -> None:
             domains.default(domains.of(node.var), domains.device_of(node))
 
 
-# ---------------------------------------------------------------------------------------------------------------- 4: result
+# ---------------------------------------------------------------------------------------------------------------- 3: result
 
 
 class _Capture(Walker):
@@ -387,7 +359,7 @@ class _Capture(Walker):
 
     def _copy(self, call: Call, new: RelayExpr) -> RelayExpr:
         attrs: Any = call.attrs
-        source, target = (self.domains.config.canonical(d) for d in (attrs.src_virtual_device, attrs.dst_virtual_device))
+        source, target = self.domains.device_of(call.args[0]), self.domains.device_of(call)
         if source == target:
             return new
         marked = self._marked(call.args[0], new, source)
@@ -426,7 +398,6 @@ def is_marked(mod: IRModule) -> bool:
 def plan_devices(mod: IRModule, config: CompilationConfig) -> IRModule:
     """The typed module with a device for every value; TargetError when what it says of devices contradicts itself."""
     prepared = map_functions(mod, lambda f: rewrite_exprs(f, lambda old, new: _prepared(old, new, mod)))  # type: ignore[arg-type,return-value]
-    prepared = map_functions(prepared, lambda f: _without_conflicts(f, config))
     prepared = get_pass("InferType")(prepared)
     planned = _captured(prepared, solve(prepared, config))
     return mod if planned is prepared is mod else planned

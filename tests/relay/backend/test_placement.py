@@ -1,0 +1,155 @@
+"""Programs on several devices: built, run, and what their graphs say."""
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anchorleg import relay
+from anchorleg.contrib.graph_executor import GraphModule, create
+from anchorleg.ir import IRModule
+from anchorleg.relay.backend.graph_nodes import Entry, GraphNode, TensorInfo
+from anchorleg.relay.backend.graph_plan_memory import plan_memory
+from anchorleg.relay.backend.placement import main_target, place
+from anchorleg.runtime import cpu, cuda, load_module
+from anchorleg.support.errors import ArgumentError, TargetError
+from anchorleg.target import Target
+from anchorleg.ir.transform import PassContext
+
+on_device = relay.annotation.on_device
+A = np.linspace(-1, 1, 12, dtype="float32").reshape(3, 4)
+
+
+def there_and_back() -> IRModule:
+    """cpu(1): exp(x) + y; cpu(0): all of it times a constant; cpu(1): tanh."""
+    x, y = relay.var("x", shape=(3, 4)), relay.var("y", shape=(3, 4))
+    first = on_device(relay.exp(x) + y, cpu(1))
+    second = on_device(first * relay.const(A), cpu(0))
+    return IRModule.from_expr(relay.Function([x, y], on_device(relay.tanh(second), cpu(1))))
+
+
+WANT = np.tanh((np.exp(A) + A[::-1]) * A)
+
+
+def graph_of(lib: Any) -> tuple[list[str], dict[str, list[int]]]:
+    graph = json.loads(lib.get_graph_json())
+    return [n.get("attrs", {}).get("func_name", n["name"]) for n in graph["nodes"]], {k: v[1] for k, v in graph["attrs"].items()}
+
+
+def run(lib: Any, *devices: Any) -> GraphModule:
+    module = GraphModule(lib["default"](*devices))
+    module.set_input("x", A)
+    module.set_input("y", A[::-1].copy())
+    module.run()
+    return module
+
+
+@pytest.mark.parametrize("target", ["llvm", {cpu(0): "llvm", cpu(1): "llvm"}, ["llvm"], ["llvm", "cuda"], {"cpu": "llvm", "cuda": "cuda"}])
+def test_values_are_copied_between_devices(target: Any) -> None:
+    lib = relay.build(there_and_back(), target)
+    names, attrs = graph_of(lib)
+    assert names.count("__copy") == 2 and set(attrs["device_index"]) == {1}
+    assert attrs["device_id"] == [1, 1, 1, 0, 0, 0, 1, 1]
+    module = run(lib, cpu(0), cpu(1))
+    np.testing.assert_allclose(module.get_output(0).numpy(), WANT, rtol=1e-5)
+    assert module.get_output(0).device == module.get_input("x").device == cpu(1)
+
+
+def test_devices_of_an_executor() -> None:
+    lib = relay.build(there_and_back(), "llvm")
+    assert run(lib, cpu(0)).get_output(0).device == cpu(0)  # the one there is of that type
+    again = create(lib.get_graph_json(), lib.get_lib(), [cpu(0), cpu(1)])
+    assert again.module.executor.devices == (cpu(0), cpu(1))
+    with pytest.raises(ArgumentError, match="asks for cuda\\(0\\), which this process does not have"):
+        lib["default"](cpu(0), cuda(0))
+
+
+def test_files_keep_devices(tmp_path: Any) -> None:
+    path = relay.build(there_and_back(), "llvm").export_library(tmp_path / "model.al")
+    module = run(load_module(path), cpu(0), cpu(1))
+    np.testing.assert_allclose(module.get_output(0).numpy(), WANT, rtol=1e-5)
+    assert module.get_output(0).device == cpu(1)
+
+
+@pytest.mark.parametrize("level", [0, 3])
+def test_networks_with_marks(level: int) -> None:
+    rng = np.random.default_rng(0)
+    x, w = relay.var("x", shape=(1, 8, 9, 9)), relay.const(rng.standard_normal((8, 8, 3, 3)).astype("float32"))
+    one = relay.nn.batch_norm(relay.nn.conv2d(x, w, padding=(1, 1)), *(relay.const(np.abs(rng.standard_normal(8)).astype("float32") + 0.5) for _ in range(4)))[0]
+    two = relay.nn.conv2d(on_device(relay.nn.relu(one), cpu(1)), w, padding=(1, 1))
+    parts = relay.split(on_device(two, cpu(0)), 2, axis=1)
+    func = relay.Function([x], relay.nn.softmax(relay.concatenate([on_device(parts[1], cpu(1)), parts[0]], axis=1), axis=1))
+    data = rng.standard_normal((1, 8, 9, 9)).astype("float32")
+    want = relay.create_executor("debug", mod=IRModule.from_expr(func), target="numpy").evaluate()(data).numpy()
+    with PassContext(opt_level=level):
+        lib = relay.build(IRModule.from_expr(func), "llvm")
+    assert graph_of(lib)[0].count("__copy") >= 2
+    module = GraphModule(lib["default"](cpu(0), cpu(1)))
+    module.set_input("x", data)
+    module.run()
+    np.testing.assert_allclose(module.get_output(0).numpy(), want, rtol=1e-4, atol=1e-5)
+
+
+def test_functions_and_tuples_across_devices() -> None:
+    mod = IRModule()
+    x, y = relay.var("x", shape=(3, 4)), relay.var("y", shape=(3, 4))
+    mod["f"] = relay.Function([x, y], relay.Tuple([on_device(relay.exp(x), cpu(1)), relay.tanh(y)]))
+    a, b = relay.var("x", shape=(3, 4)), relay.var("y", shape=(3, 4))
+    pair = relay.Call(mod.get_global_var("f"), [a, b])
+    mod["main"] = relay.Function([a, b], on_device(relay.concatenate(on_device(pair, cpu(0)), axis=0), cpu(1)))
+    lib = relay.build(mod, "llvm")
+    want = np.concatenate([np.exp(A), np.tanh(A[::-1])])
+    np.testing.assert_allclose(run(lib, cpu(0), cpu(1)).get_output(0).numpy(), want, rtol=1e-5)
+
+
+def test_programs_in_one_place_are_as_without_marks() -> None:
+    x = relay.var("x", shape=(3, 4))
+    marked, plain = (relay.build(IRModule.from_expr(relay.Function([x], relay.tanh(mark(relay.exp(x))))), "llvm")
+                     for mark in (lambda e: on_device(e, cpu(0)), lambda e: e))
+    assert marked.get_graph_json() == plain.get_graph_json() and "device_id" not in graph_of(plain)[1]
+    mod = IRModule.from_expr(relay.exp(x))
+    assert place(mod, [Target("llvm")]) is mod
+
+
+def test_ahead_of_time_processors_are_one() -> None:
+    from anchorleg.contrib.aot_executor import AotModule
+
+    module = AotModule(relay.build(there_and_back(), "llvm", executor=relay.backend.Executor("aot"))["default"](cpu(0)))
+    module.set_input("x", A)
+    module.set_input("y", A[::-1].copy())
+    module.run()
+    np.testing.assert_allclose(module.get_output(0).numpy(), WANT, rtol=1e-5)
+
+
+def test_devices_that_are_not_there() -> None:
+    x = relay.var("x", shape=(3, 4))
+    far = IRModule.from_expr(relay.Function([x], relay.tanh(on_device(relay.exp(x), cuda(0)))))
+    with pytest.raises(TargetError, match="no target was given for devices of type 2 \\(cuda\\)"):
+        relay.build(far, "llvm")
+    with pytest.raises(TargetError, match="expected a target that LLVM compiles for the processor .*got cuda"):
+        relay.build(far, ["llvm", "cuda"])
+    with pytest.raises(TargetError, match="the aot executor runs on the host; the program places values on .*device_type=2"):
+        relay.build(far, ["llvm", "cuda"], executor=relay.backend.Executor("aot"))
+    with pytest.raises(TargetError, match="several targets are given for the kind 'llvm'"):
+        relay.build(far, ["llvm", "llvm -mcpu=x86-64"])
+
+
+def test_the_target_of_what_nobody_places() -> None:
+    targets = [Target("cuda"), Target("llvm")]
+    assert main_target(targets).kind.name == "llvm"
+    with PassContext(config={"relay.fallback_device_type": 2}):
+        assert main_target(targets).kind.name == "cuda"
+
+
+def test_storage_is_not_shared_between_devices() -> None:
+    info = [TensorInfo((16,), "float32")]
+    nodes = [GraphNode("x", None, (), info)]
+    for i, device in enumerate([(1, 0), (1, 1), (1, 0), (1, 1), (1, 0)]):
+        nodes.append(GraphNode(f"n{i}", "f", [Entry(i)], info, device=device))
+    plan = plan_memory(nodes, [Entry(5)])
+    owners: dict[int, set[tuple[int, int]]] = {}
+    for node, row in zip(nodes, plan.storage):
+        owners.setdefault(row[0], set()).add(node.device)
+    assert all(len(d) == 1 for d in owners.values()) and len(owners) < len(nodes)
