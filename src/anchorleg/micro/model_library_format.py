@@ -23,6 +23,8 @@ from typing import Any, Mapping, NamedTuple, Sequence
 
 from ..relay.backend.aot.c_module import CLibraryModule
 from ..relay.backend.aot.factory import AOTExecutorFactoryModule
+from ..runtime.c_headers import HEADERS
+from ..runtime.imports import linked_sources
 from ..runtime.params import load_param_dict, save_param_dict
 from ..support.errors import ArgumentError, ArtifactError
 from ..support.files import atomic_write
@@ -85,7 +87,7 @@ def _code(mod: Any) -> dict[str, bytes]:
     """Sources, objects and headers of one model, by their names in the archive."""
     name, lib = mod.libmod_name, mod.lib
     if isinstance(lib, CLibraryModule):
-        files = {f"codegen/host/src/{name}_{n}" if n.endswith(".c") else f"codegen/host/src/{n}": text.encode() for n, text in lib.sources.files.items()}
+        files = {_place(name, n): text.encode() for n, text in lib.sources.files.items()}
         files.update({f"codegen/host/src/{n}": data for n, data in lib.sources.binaries.items()})
         files[f"codegen/host/include/{lib.header_name}"] = lib.sources.header.encode()
         return files
@@ -93,10 +95,20 @@ def _code(mod: Any) -> dict[str, bytes]:
     if not objects:
         raise UnsupportedInModelLibraryFormatError(f"a library of kind {lib.type_key!r} has neither C sources nor objects to export")
     files = {f"codegen/host/lib/{name}_lib{i}.o": data for i, data in enumerate(objects)}
+    for i, module in enumerate(linked_sources(lib)):  # code of external compilers, which the objects call
+        files.update({f"codegen/host/src/{name}_external{i}{module.suffix}": module.get_source().encode(),
+                      **{f"codegen/host/include/{n}": text.encode() for n, text in HEADERS.items()}})
     header = getattr(mod, "interface_header", "")
     if header:
         files[f"codegen/host/include/tvmgen_{name}.h"] = header.encode()
     return files
+
+
+def _place(model: str, file: str) -> str:
+    """Where a file of the sources lies in the archive."""
+    if file.endswith(".h"):
+        return f"codegen/host/include/{file}"
+    return f"codegen/host/src/{model}_{file}" if file.endswith((".c", ".cc")) else f"codegen/host/src/{file}"
 
 
 def _members(mod: Any) -> dict[str, bytes]:

@@ -104,6 +104,7 @@ def create_project(factory: AOTExecutorFactoryModule, folder: "str | Path", boar
         files[name] = (_TEMPLATES / name).read_text().replace("@prefix@", factory.built.request.names.prefix)
     files["Makefile"] = _makefile(chosen, files)
     for name, content in files.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_bytes(content.encode() if isinstance(content, str) else bytes(content))
     return Project(path, chosen, expected)
 
@@ -178,5 +179,5 @@ def _makefile(board: Board, files: Mapping[str, Any]) -> str:
     sources = " ".join(sorted(n for n in files if n.endswith((".c", ".S"))))
     others = " ".join(sorted(n for n in files if n.endswith((".h", ".ld", ".bin"))))
     return (f"# {board.title}\nCC = {board.compiler}\nCFLAGS = {FLAGS}\nEXTRA =\nBOARD = {board.flags}\nLINK = {board.link}\n\n"
-            f"model.elf: {sources} {others}\n\t$(CC) $(CFLAGS) $(EXTRA) $(BOARD) -o $@ {sources} $(LINK) -lm\n\n"
+            f"model.elf: {sources} {others}\n\t$(CC) $(CFLAGS) -I. $(EXTRA) $(BOARD) -o $@ {sources} $(LINK) -lm\n\n"
             f"run: model.elf\n\t{board.run}\n\nsize: model.elf\n\t$(CC:gcc=size) model.elf\n\nclean:\n\trm -f model.elf\n\n.PHONY: run size clean\n")

@@ -15,7 +15,7 @@ from .artifact import pack_tensors, unpack_tensors
 from .compiled import CompiledModule
 from .device import Device, cpu
 from .module import Module, PythonModule, register_loader
-from .native import get_num_threads
+from .native import get_num_threads, last_error_text
 from .ndarray import NDArray, array, empty, tensor_at
 from .packed_func import PackedFunc
 from .profiling import BenchmarkResult, measure
@@ -135,7 +135,8 @@ class AotExecutor:
         """One inference."""
         status = self._call(*self._arguments)
         if status != 0:
-            raise ArgumentError(f"{self.facts.entry}: the model failed with status {status}")
+            text = last_error_text()
+            raise ArgumentError(f"{self.facts.entry}: the model failed with status {status}" + (f": {text}" if text else ""))
 
     def input_number(self, key: "str | int") -> int:
         """The number of an input by name (as in the model, or as in C) or number."""

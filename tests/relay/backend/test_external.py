@@ -25,7 +25,7 @@ from anchorleg.target import Target
 from anchorleg.testing import target_hooks
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
-KINDS = ("graph", "vm", "debug")
+KINDS = ("graph", "vm", "debug", "aot")
 each_executor = pytest.mark.parametrize("kind", KINDS)
 A = np.linspace(-1, 1, 6, dtype="float32").reshape(2, 3)
 B = np.linspace(2, 5, 6, dtype="float32").reshape(2, 3)

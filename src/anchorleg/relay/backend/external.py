@@ -59,6 +59,7 @@ class ExternalCode:
         self.constants: dict[str, ndarray.NDArray] = {}
         self.compilers: dict[str, str] = {}
         self.prim_funcs: dict[str, BaseFunc] = {}
+        self._compiled: list[Module] | None = None
 
     @staticmethod
     def of(other: ExternalCode, prim_funcs: Mapping[str, BaseFunc]) -> ExternalCode:
@@ -72,7 +73,9 @@ class ExternalCode:
 
     def runtime_modules(self, target: Any) -> list[Module]:
         """The modules, with loop programs compiled by their target kind's ``TIRToRuntime``, or for ``target`` like any other."""
-        return [*self.modules, *(compile_prim_funcs(funcs, each) for each, funcs in self._by_target(target))]
+        if self._compiled is None:
+            self._compiled = [compile_prim_funcs(funcs, each) for each, funcs in self._by_target(target)]
+        return [*self.modules, *self._compiled]
 
     def _by_target(self, target: Any) -> list[tuple[Any, dict[str, BaseFunc]]]:
         groups: dict[str, tuple[Any, dict[str, BaseFunc]]] = {}
