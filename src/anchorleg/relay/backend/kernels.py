@@ -158,8 +158,9 @@ def is_reproducible(func: Function) -> bool:
         return False
     if task.TASK_TABLE and type(task.DispatchContext.current) is not task.FallbackContext:
         return False
-    operators = {node.op for node in post_order(func.body, expression_children) if isinstance(node, Call) and isinstance(node.op, Op)}
-    return all(map(_is_ours, operators))
+    calls = [node for node in post_order(func.body, expression_children) if isinstance(node, Call) and isinstance(node.op, Op)]
+    operators = {c.op for c in calls} | {Op.get(c.attrs.op) for c in calls if c.op.name == "vm.output_shapes"}  # type: ignore[union-attr]
+    return all(map(_is_ours, operators))  # type: ignore[arg-type]
 
 
 def _is_plain(value: Any) -> bool:
@@ -170,7 +171,7 @@ def _is_plain(value: Any) -> bool:
 
 def _is_ours(op: Op) -> bool:
     """Whether everything that computes the operator is of this package (what is not loaded yet is)."""
-    rules = [op.get_attr("FTVMStrategy"), op.get_attr("FTVMCompute")]
+    rules = [op.get_attr("FTVMStrategy"), op.get_attr("FTVMCompute"), op.get_attr("FShapeFunc")]
     for rule in [r for r in rules if r is not None]:
         rules += [getattr(rule, "fdefault", None), getattr(rule, "source_rule", None), *getattr(rule, "dispatch_dict", {}).values()]
     package = __name__.partition(".")[0]

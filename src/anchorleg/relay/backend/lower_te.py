@@ -18,12 +18,15 @@ from ...ir.module import IRModule
 from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_pass
 from ...ir.type import FuncType
 from ...support.errors import BuildError
+from ...support.names import NameSupply
 from ..expr import Call
 from ..function import Function
 from ..op.call import call_lowered, is_call_lowered
 from ..transform.common import rewrite_exprs
 from ..transform.fuse_ops import is_static
-from .te_compiler import TECompiler
+from . import te_lowering
+from .te_compiler import TECompiler, lower_schedule
+from .te_shape_func import ShapeFunction, shape_function_of
 
 Process = Callable[[BaseFunc], None]
 
@@ -36,6 +39,10 @@ class _Lowering:
         self.compiler = TECompiler()
         self.added: dict[GlobalVar, BaseFunc] = {}
         self._by_source: dict[int, tuple[Function, GlobalVar]] = {}
+        self._shapes: dict[int, tuple[Function, GlobalVar]] = {}
+        self._names = NameSupply()
+        for v in mod.functions:
+            self._names.reserve(v.name_hint)
 
     def run(self) -> IRModule:
         """The lowered module."""
@@ -84,6 +91,15 @@ class _Lowering:
         self._by_source[id(func)] = (func, var)
         return var
 
+    def shape_function(self, func: Function, found: ShapeFunction) -> GlobalVar:
+        """The shape function of a function as a function of the module; once for each."""
+        if id(func) not in self._shapes:
+            name = self._names.fresh(f"{self.module_name}_{found.tensors.name}")
+            var, made = GlobalVar(name), lower_schedule(found.tensors, te_lowering.make_schedule(found.tensors, self.target), name, self.target)
+            self.added[var] = made
+            self._shapes[id(func)] = (func, var)
+        return self._shapes[id(func)][1]
+
     def _external(self, func: Function) -> GlobalVar:
         name = func.get_attr("global_symbol")
         if name is None:
@@ -106,17 +122,13 @@ class _Lowering:
 def _shape_metadata(run: _Lowering, call: Call, var: GlobalVar) -> dict[str, Any]:
     """For a result of unknown shape: the lowered shape function and how it is called."""
     ty = call._checked_type if call._checked_type is not None else getattr(var._checked_type, "ret_type", None)
-    if ty is None or is_static(ty) or not _SHAPE_LOWERERS:
+    func = call.op if isinstance(call.op, Function) else run.mod.functions.get(var)
+    if ty is None or is_static(ty) or not isinstance(func, Function):
         return {}
-    return _SHAPE_LOWERERS[-1](run, call, var)
-
-
-_SHAPE_LOWERERS: list[Callable[[Any, Call, GlobalVar], dict[str, Any]]] = []
-
-
-def register_shape_lowerer(lower: Callable[[Any, Call, GlobalVar], dict[str, Any]]) -> None:
-    """Sets how shape functions are lowered: ``(run, call, callee)`` adds functions to ``run.added`` and gives the call's metadata."""
-    _SHAPE_LOWERERS.append(lower)
+    found = shape_function_of(func)
+    shape_var = run.shape_function(func, found)
+    return {"prim_shape_fn_var": shape_var, "prim_shape_fn_states": list(found.states), "prim_shape_fn_num_inputs": len(found.tensors.inputs),
+            "prim_shape_fn_num_outputs": len(found.tensors.outputs), "all_prim_shape_fn_vars": [shape_var]}
 
 
 def first_target(config: Any) -> Any:

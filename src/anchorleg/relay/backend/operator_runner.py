@@ -7,13 +7,15 @@ import numpy as np
 
 from ...ir.attrs import DictAttrs
 from ...ir.op import Op
-from ...ir.type import TensorType, TupleType, Type
+from ...ir.type import FuncType, TensorType, TupleType, Type
 from ...runtime import ndarray
 from ...runtime.dtype import dtype_name, numpy_dtype
 from ...support.errors import ArgumentError, TypeMismatchError
 from ..expr import Call, Var
 from ..function import Function
 from ..op.registry import evaluate
+from ..op.shape_func.declared import declared
+from ..transform.declared_shapes import shape_function
 from ..transform.fuse_ops import is_static
 from ..transform.infer_type import infer_type
 from .te_compiler import TECompiler
@@ -83,13 +85,28 @@ class JitRunner(NumpyRunner):
         self._kernels: dict[Any, tuple[Any, Type] | None] = {}
 
     def __call__(self, call: Call, args: list[Any]) -> Any:
+        if declared(call) is not None and not is_static(call.checked_type):
+            return self._sized(call, args)
         key = _key(call, args)
         if key not in self._kernels:
             self._kernels[key] = self._compile(call, args)
         found = self._kernels[key]
-        if found is None:
-            return super().__call__(call, args)
-        kernel, ty = found
+        return super().__call__(call, args) if found is None else self._run(*found, args)
+
+    def _sized(self, call: Call, args: list[Any]) -> Any:
+        """A call whose result's sizes the operator's declared shape function gives."""
+        func = _typed_function(call, args)
+        if is_static(func.ret_type):
+            return self._run(self.compiler.jit(func, self.target), func.ret_type, args)
+        found = declared(func.body)
+        inputs = [v if elements else np.asarray(v.shape, np.int64) for a, elements in zip(args, found.reads_elements)  # type: ignore[union-attr]
+                  for v in map(np.asarray, flatten(a))]
+        shapes = shape_function(func.body, found)  # type: ignore[arg-type]
+        sizes = flatten(self._run(self.compiler.jit(shapes, self.target), shapes.ret_type, inputs))
+        sized = _with_sizes(func, sizes)
+        return self._run(self.compiler.jit(sized, self.target), sized.ret_type, args)
+
+    def _run(self, kernel: Any, ty: Type, args: list[Any]) -> Any:
         outputs = [ndarray.empty(t.concrete_shape, t.dtype) for t in flatten_tensor_types(ty)]
         kernel(*[ndarray.aligned(ndarray.array(np.asarray(a))) for a in flatten(tuple(args))], *outputs)
         return unflatten([o.numpy() for o in outputs], ty)
@@ -99,6 +116,27 @@ class JitRunner(NumpyRunner):
         if not is_static(func.ret_type) or _is_empty(func.ret_type) or not _has_strategy(call.op):  # type: ignore[arg-type]
             return None
         return self.compiler.jit(func, self.target), func.ret_type
+
+
+def _with_sizes(func: Function, sizes: list[np.ndarray]) -> Function:
+    """A function of one operator with the sizes of its results in their types; ArgumentError where the types tell others."""
+    types = []
+    for ty, size in zip(flatten_tensor_types(func.ret_type), sizes):
+        if any(isinstance(d, int) and d != n for d, n in zip(ty.dims, size)):
+            raise ArgumentError(f"{func.body.op.name}: the declared shape function gives the sizes {size.tolist()}, the program's type is {ty}")  # type: ignore[attr-defined]
+        types.append(TensorType([int(n) for n in size], ty.dtype))
+    rest = iter(types)
+    body = func.body.replace(args=func.params)
+    body = Call(body.op, body.args, body.attrs)  # type: ignore[attr-defined]
+    body._checked_type = map_tensor_types(func.ret_type, lambda _: next(rest))
+    new = Function(func.params, body, body._checked_type, (), func.attrs)
+    new._checked_type = FuncType([p.checked_type for p in func.params], body._checked_type)
+    return new
+
+
+def map_tensor_types(ty: Type, fn: Any) -> Type:
+    """A (nested tuple) type with every tensor type replaced, left to right."""
+    return TupleType([map_tensor_types(f, fn) for f in ty.fields]) if isinstance(ty, TupleType) else fn(ty)
 
 
 def _is_empty(ty: Type) -> bool:

@@ -1,11 +1,11 @@
 """Operators of the virtual machine: calls of compiled code and of shape functions, with memory given."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Sequence
 
 import numpy as np
 
-from ...ir.attrs import INT, INTS, RAW, Attrs, Field
+from ...ir.attrs import INT, INTS, RAW, STR, Attrs, Field
 from ...ir.expr import Any as AnyDim, RelayExpr
 from ...ir.op import Op, OpPattern
 from ...ir.type import FuncType, TensorType, TupleType, Type
@@ -32,6 +32,19 @@ class ReshapeTensorAttrs(Attrs, name="relay.attrs.ReshapeTensorAttrs"):
     """Attributes of vm.reshape_tensor."""
 
     newshape = Field(INTS, (), "What is known of the new shape; sizes not known are -1.")
+
+
+class OutputShapesAttrs(Attrs, name="relay.attrs.OutputShapesAttrs"):
+    """Attributes of vm.output_shapes."""
+
+    op = Field(STR, "", "The operator whose results are meant.")
+    attrs = Field(RAW, None, "The attributes of its call.")
+    ranks = Field(INTS, (), "The ranks of its results.")
+
+
+def _output_shapes_rel(args: tuple[Type, ...], attrs: OutputShapesAttrs, ctx: Any) -> Type:
+    types = [TensorType([int(r)], "int64") for r in attrs.ranks]
+    return types[0] if len(types) == 1 else TupleType(types)
 
 
 def _unit(args: tuple[Type, ...], attrs: Any, ctx: Any) -> Type:
@@ -83,6 +96,8 @@ declare("vm.shape_of", inputs=("tensor",), attrs=VMShapeOfAttrs, relation=_shape
         numpy=lambda attrs, args, out_type: np.array(args[0].shape, np.int64), doc="The shape of a tensor.")
 declare("vm.shape_func", inputs=("func", "ins", "outs"), attrs=ShapeFuncAttrs, relation=_unit, level=10, stateful=True, TNonComputational=True,
         doc="Writes the shapes of a function's results.")
+declare("vm.output_shapes", num_inputs=-1, attrs=OutputShapesAttrs, relation=_output_shapes_rel, pattern=OpPattern.OPAQUE, level=10,
+        doc="The shapes of an operator's results, by the shape function that was declared for it, from arguments or their sizes.")
 declare("vm.invoke_tvm_op", inputs=("op", "ins", "outs"), relation=_unit, level=10, stateful=True, TNonComputational=True,
         doc="Calls compiled code that writes its results to given tensors.")
 declare("vm.invoke_host", inputs=("op", "ins"), relation=_result_of, level=10, stateful=True, TNonComputational=True,
@@ -110,6 +125,11 @@ def shape_func(func: RelayExpr, inputs: RelayExpr, outputs: RelayExpr, is_input:
     return Call(Op.get("vm.shape_func"), [func, inputs, outputs], ShapeFuncAttrs(is_input=tuple(is_input), program=program))
 
 
+def output_shapes(call: Call, inputs: Sequence[RelayExpr], ranks: Sequence[int]) -> Call:
+    """The shapes of the results of ``call`` by its operator's declared shape function."""
+    return Call(Op.get("vm.output_shapes"), inputs, OutputShapesAttrs(op=call.op.name, attrs=call.attrs, ranks=tuple(ranks)))  # type: ignore[attr-defined]
+
+
 def reshape_tensor(data: RelayExpr, shape: RelayExpr, newshape: Any) -> Call:
     """``data`` under the shape held by a vector; ``newshape`` says what is known of it."""
     sizes = tuple(int(d) if isinstance(d, int) or hasattr(d, "value") else -1 for d in newshape)
@@ -126,4 +146,4 @@ def put_row(data: RelayExpr, index: RelayExpr, row: RelayExpr) -> Call:
     return Call(Op.get("vm.put_row"), [data, index, row])
 
 
-__all__ = ["GetRowAttrs", "ReshapeTensorAttrs", "ShapeFuncAttrs", "VMShapeOfAttrs", "get_row", "invoke_tvm_op", "put_row", "reshape_tensor", "shape_func", "shape_of"]
+__all__ = ["GetRowAttrs", "OutputShapesAttrs", "ReshapeTensorAttrs", "ShapeFuncAttrs", "VMShapeOfAttrs", "get_row", "invoke_tvm_op", "output_shapes", "put_row", "reshape_tensor", "shape_func", "shape_of"]

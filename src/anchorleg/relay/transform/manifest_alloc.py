@@ -42,6 +42,7 @@ from ..op.shape_func.program import assemble, is_computable
 from ..op.shape_func.registry import Known, flatten_types
 from ...support.errors import UnsupportedOpError
 from .common import is_primitive, map_functions
+from .declared_shapes import declared_shapes
 from .compiler_functions import without_composites
 from .fuse_ops import is_static
 from .infer_type import infer_type
@@ -375,6 +376,10 @@ class _Manifest:
         at_hand = [scope.shapes.get(k.dims) for k in results]
         if not checks and not missing and all(v is not None for v in at_hand):
             return at_hand  # type: ignore[return-value]
+        found = declared_shapes(self, func, args, results, scope)
+        if found is not None:
+            scope.shapes.update({k.dims: o for k, o in zip(results, found) if k.dims not in scope.shapes})
+            return found
         program = self.local_program(func, args)
         if program is None:
             return None

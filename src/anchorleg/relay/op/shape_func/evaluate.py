@@ -9,6 +9,7 @@ from ....ir.type import TensorType
 from ....ir.visit import post_order
 from ...expr import Call, Constant, Tuple, TupleGetItem
 from ..registry import attrs_of
+from .declared import declared
 from .dims import Dim, DimTable
 from .registry import FIT_RULES, MOST_VALUES, SHAPE_RULES, VALUE_RULES, Known, NeedsValue, ShapeCase, flatten_types
 
@@ -91,7 +92,7 @@ class Evaluator:
         name = call.op.name
         if all(isinstance(d, int) for t in static for d in t) and not _checks_sizes(case):
             return static
-        rule, fit = SHAPE_RULES.get(name), FIT_RULES.get(name)
+        rule, fit = SHAPE_RULES.get(name) if declared(call) is None else None, FIT_RULES.get(name)
         try:
             if fit is not None:
                 fit(case)
