@@ -1,11 +1,12 @@
 """Building models ahead of time in tests, running them and comparing, with upstream's names.
 
-Models run in this process (the generated C compiled by the machine's compiler) or, with a runner for a board, on an emulator.
+Models run in this process (the generated C compiled by the machine's compiler), as a C program with code of the test's own, or, with a
+runner for a board, on an emulator.
 """
 from __future__ import annotations
 
 import tempfile
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from ..runtime.device import cpu
 from ..runtime.ndarray import NDArray
 from ..support.errors import ArgumentError
 from ..target.target import Target
+from .aot_main import FAILURE, SUCCESS, Application
 
 FLOAT_TOLERANCE = 1e-3
 
@@ -69,6 +71,8 @@ def compile_models(models: Any, interface_api: str, use_unpacked_api: bool, work
                    target: Any = "c", workspace_memory_pools: Any = None, constant_memory_pools: Any = None, schedule_name: str | None = None,
                    runtime: Runtime = Runtime("crt")) -> list[AOTCompiledTestModel]:
     """Each model compiled with the given options."""
+    if runtime.name != "crt":
+        raise ArgumentError(f"models are compiled for the runtime crt here, got {runtime.name}")
     executor = Executor("aot", {"workspace-byte-alignment": workspace_byte_alignment, "constant-byte-alignment": constant_byte_alignment,
                                 "interface-api": interface_api, "unpacked-api": use_unpacked_api})
     config = {"tir.disable_vectorize": True, **(pass_config or {}), **({} if enable_op_fusion else {"relay.FuseOps.max_depth": 1})}
@@ -85,15 +89,38 @@ def compile_models(models: Any, interface_api: str, use_unpacked_api: bool, work
 def run_and_check(models: Any, runner: AOTTestRunner = AOTTestRunner(), interface_api: str = "packed", debug_calculated_workspaces: bool = False,
                   workspace_byte_alignment: int = 8, constant_byte_alignment: int = 8, data_linkage: AOTDataLinkage | None = None,
                   test_dir: str | None = None, verbose: bool = False, use_workspace_io: bool = False, debug_last_error: bool = False,
-                  checker: Any = None) -> bool:
-    """Runs compiled models and compares their results with those expected; RuntimeError where they differ."""
-    for compiled in _as_list(models):
-        model = compiled.model
-        inputs = {n: v.numpy() if isinstance(v, NDArray) else np.asarray(v) for n, v in (model.inputs or {}).items()}
-        results = _run(compiled.executor_factory, inputs, runner)
-        if model.outputs is not None:
-            _compare(model, results)
+                  checker: Callable[[str], bool] | None = None, print_output_on_mismatch: bool = False) -> bool:
+    """Runs compiled models and compares their results with those expected; RuntimeError where they differ.
+
+    Models run in this process; as a C program of their own (in ``test_dir``, or in a folder that is removed) where the runner has code or
+    headers of its own, or where ``test_dir``, ``data_linkage`` or ``checker`` are given.  ``checker(folder)`` says before the program is
+    built whether to go on.  ``print_output_on_mismatch`` names the elements that differ.
+    """
+    compiled = _as_list(models)
+    inputs = [{n: v.numpy() if isinstance(v, NDArray) else np.asarray(v) for n, v in (c.model.inputs or {}).items()} for c in compiled]
+    if runner.prologue or runner.epilogue or runner.includes or test_dir or data_linkage or checker:
+        defines = (f"-DTVM_RUNTIME_ALLOC_ALIGNMENT_BYTES={workspace_byte_alignment}", f"-DTVM_RUNTIME_CONST_ALLOC_ALIGNMENT_BYTES={constant_byte_alignment}")
+        found = _run_program(compiled, inputs, runner, data_linkage, use_workspace_io, test_dir, checker, defines)
+        if found is None:
+            return False
+    else:
+        found = [_run(c.executor_factory, i, runner) for c, i in zip(compiled, inputs)]
+    for one, results in zip(compiled, found):
+        if one.model.outputs is not None:
+            _compare(one.model, results, print_output_on_mismatch)
     return True
+
+
+def _run_program(compiled: Sequence[AOTCompiledTestModel], inputs: Sequence[Mapping[str, np.ndarray]], runner: AOTTestRunner, linkage: Any,
+                 workspace_io: bool, test_dir: str | None, checker: Any, defines: Sequence[str]) -> list[list[np.ndarray]] | None:
+    if runner.makefile != "default":
+        raise ArgumentError(f"a runner with code or headers of its own runs on this machine (makefile \"default\"), not on {runner.makefile!r}")
+    rows = [(c.model.name, c.executor_factory, i) for c, i in zip(compiled, inputs)]
+    program = Application(rows, runner.prologue, runner.epilogue, runner.includes, linkage, workspace_io)
+    with tempfile.TemporaryDirectory(prefix="anchorleg-aot-") as own:
+        folder = test_dir or own
+        program.write(folder)
+        return None if checker is not None and not checker(folder) else program.run(folder, defines)
 
 
 def _run(factory: Any, inputs: Mapping[str, np.ndarray], runner: AOTTestRunner) -> list[np.ndarray]:
@@ -115,34 +142,44 @@ def _run(factory: Any, inputs: Mapping[str, np.ndarray], runner: AOTTestRunner) 
         return project.results(project.make("run"))
 
 
-def _compare(model: AOTTestModel, results: list[np.ndarray]) -> None:
+def _compare(model: AOTTestModel, results: list[np.ndarray], elements: bool = False) -> None:
     expected = list((model.outputs or {}).items())
     if len(expected) != len(results):
         raise RuntimeError(f"{model.name}: expected {len(expected)} results, got {len(results)}")
     for (name, want), got in zip(expected, results):
         want = want.numpy() if isinstance(want, NDArray) else np.asarray(want)
-        tolerance = model.output_tolerance or (FLOAT_TOLERANCE if want.dtype.kind == "f" else 0)
         if want.size == got.size and want.ndim <= 1:
             got = got.reshape(want.shape)  # a scalar result, written as a list of one
         if want.shape != got.shape:
             raise RuntimeError(f"{model.name}: result {name} is expected to have the shape {want.shape}, got {got.shape}")
-        bad = np.abs(got.astype(np.float64) - want.astype(np.float64)) > tolerance
+        tolerance = model.output_tolerance or (FLOAT_TOLERANCE if want.dtype.kind == "f" else 0)
+        bad = ~(np.abs(got.astype(np.float64) - want.astype(np.float64)) <= tolerance) & ~(np.isnan(got.astype(np.float64)) & np.isnan(want.astype(np.float64)))
         if bad.any():
-            at = np.flatnonzero(bad)[0]
-            raise RuntimeError(f"{model.name}: result {name} differs in {bad.mean():.2%} of its elements; first at {at}: "
-                               f"expected {want.reshape(-1)[at]}, got {got.reshape(-1)[at]}")
+            raise RuntimeError(f"{model.name}: result {name} differs.\n{_differences(got, want, bad, 100 if elements else 1)}\n{FAILURE}")
+
+
+def _differences(got: np.ndarray, want: np.ndarray, bad: np.ndarray, most: int) -> str:
+    """The first elements that differ, and how many do."""
+    form = "f" if want.dtype.kind == "f" else "d"
+    at = np.argwhere(bad)[:most]
+    rows = [f"Element [{', '.join(map(str, i))}]: {got[tuple(i)]:{form}}, {want[tuple(i)]:{form}}" for i in at]
+    count = int(bad.sum())
+    return "\n".join(["Element [Position]: Actual, Reference", "-" * 37, *rows, *(["…"] if count > most else []),
+                      f"Mismatched elements: {count} / {bad.size} ({count / bad.size:.2%})"])
 
 
 def compile_and_run(models: Any, runner: AOTTestRunner, interface_api: str, use_unpacked_api: bool, debug_calculated_workspaces: bool = False,
                     workspace_byte_alignment: int = 8, constant_byte_alignment: int = 8, enable_op_fusion: bool = True,
                     data_linkage: AOTDataLinkage | None = None, use_runtime_executor: bool = True, target: Any = "c",
                     target_opts: Mapping[str, Any] | None = None, test_dir: str | None = None, verbose: bool = False,
-                    schedule_name: str | None = None, debug_last_error: bool = False, checker: Any = None, print_output_on_mismatch: bool = False) -> bool:
+                    schedule_name: str | None = None, debug_last_error: bool = False, checker: Any = None, print_output_on_mismatch: bool = False,
+                    runtime: Runtime = Runtime("crt")) -> bool:
     """Compiles, runs and compares."""
     text = " ".join([str(target), *(f"-{k}={v}" for k, v in (target_opts or {}).items())]) if isinstance(target, str) else target
     compiled = compile_models(models, interface_api, use_unpacked_api, workspace_byte_alignment, constant_byte_alignment, enable_op_fusion,
-                              runner.pass_config, use_runtime_executor, text, schedule_name=schedule_name)
-    return run_and_check(compiled, runner, interface_api, debug_calculated_workspaces, workspace_byte_alignment, constant_byte_alignment)
+                              runner.pass_config, use_runtime_executor, text, schedule_name=schedule_name, runtime=runtime)
+    return run_and_check(compiled, runner, interface_api, debug_calculated_workspaces, workspace_byte_alignment, constant_byte_alignment,
+                         data_linkage, test_dir, verbose, False, debug_last_error, checker, print_output_on_mismatch)
 
 
 def get_dtype_range(dtype: str) -> tuple[int, int]:
@@ -188,5 +225,8 @@ def create_relay_module_and_inputs_from_tflite_file(tflite_model_file: str, bind
     return mod, inputs, params
 
 
-__all__ = ["convert_to_relay", "create_relay_module_and_inputs_from_tflite_file", "AOTCompiledTestModel", "AOTDataLinkage", "AOTTestModel", "AOTTestRunner", "compile_and_run", "compile_models", "generate_ref_data",
+AOT_SUCCESS_TOKEN, AOT_FAILURE_TOKEN = SUCCESS, FAILURE
+
+__all__ = ["AOT_FAILURE_TOKEN", "AOT_SUCCESS_TOKEN", "AOTCompiledTestModel", "AOTDataLinkage", "AOTTestModel", "AOTTestRunner", "Application",
+           "compile_and_run", "compile_models", "convert_to_relay", "create_relay_module_and_inputs_from_tflite_file", "generate_ref_data",
            "get_dtype_range", "run_and_check"]
