@@ -42,6 +42,7 @@ from ..op.shape_func.program import assemble, is_computable
 from ..op.shape_func.registry import Known, flatten_types
 from ...support.errors import UnsupportedOpError
 from .common import is_primitive, map_functions
+from .split_primitive import has_open_sizes, one_by_one
 from .declared_shapes import declared_shapes
 from .compiler_functions import without_composites
 from .fuse_ops import is_static
@@ -261,6 +262,8 @@ class _Manifest:
         """A call of a primitive function."""
         args = self.atoms(call.args, scope)
         func, results, missing, checks = self.specialise(call.op, args)
+        if has_open_sizes(func) and self.apart(var, call, scope):
+            return
         single = func.body if isinstance(func.body, Call) and isinstance(func.body.op, Op) else None
         if single is not None and self.special(var, func, single, args, results, checks, scope):
             return
@@ -270,6 +273,8 @@ class _Manifest:
         else:
             shapes = self.shapes(func, args, results, checks, missing, scope)
             if shapes is None:
+                if self.apart(var, call, scope):
+                    return
                 self.host(var, func, args, results, scope)
                 return
             outs = [self.fixed(t, scope) if t.is_static else self.dynamic(t, s, scope) for t, s in zip(types, shapes)]
@@ -299,6 +304,13 @@ class _Manifest:
         unit = self.let(scope, "call", vm.invoke_tvm_op(call.op, _tuple(args), _tuple(outs)), TupleType([]))
         unit.name_hint = "_" + unit.name_hint
         self.finish(var, ty, outs, results, scope)
+
+    def apart(self, var: Var, call: Call, scope: _Scope) -> bool:
+        """A call of a primitive function as calls of its operators one by one; False when there is but one."""
+        parts = one_by_one(call)
+        for each, step in (*parts[:-1], (var, parts[-1][1])) if parts else ():
+            self.primitive(each, step, scope)
+        return bool(parts)
 
     def finish(self, var: Var, ty: Type, outs: list[Var], results: list[Known], scope: _Scope) -> None:
         """Makes the result known under the variable of the call."""
