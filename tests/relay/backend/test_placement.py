@@ -10,13 +10,14 @@ import pytest
 from anchorleg import relay
 from anchorleg.contrib.graph_executor import GraphModule, create
 from anchorleg.ir import IRModule
+from anchorleg.ir.transform import PassContext
 from anchorleg.relay.backend.graph_nodes import Entry, GraphNode, TensorInfo
 from anchorleg.relay.backend.graph_plan_memory import plan_memory
 from anchorleg.relay.backend.placement import main_target, place
 from anchorleg.runtime import cpu, cuda, load_module
-from anchorleg.support.errors import ArgumentError, TargetError
-from anchorleg.target import Target
-from anchorleg.ir.transform import PassContext
+from anchorleg.runtime.vm import Executable, VirtualMachine
+from anchorleg.support.errors import ArgumentError, ArtifactError, TargetError
+from anchorleg.target import Target, VirtualDevice
 
 on_device = relay.annotation.on_device
 A = np.linspace(-1, 1, 12, dtype="float32").reshape(3, 4)
@@ -153,3 +154,78 @@ def test_storage_is_not_shared_between_devices() -> None:
     for node, row in zip(nodes, plan.storage):
         owners.setdefault(row[0], set()).add(node.device)
     assert all(len(d) == 1 for d in owners.values()) and len(owners) < len(nodes)
+
+
+# ---------------------------------------------------------------------------------------------------- the virtual machine
+
+
+def opcodes(exe: Any) -> list[str]:
+    return [i.op.name for f in exe.functions for i in f.instructions]
+
+
+@pytest.mark.parametrize("target", ["llvm", {cpu(0): "llvm", cpu(1): "llvm"}, ["cuda", "llvm"]])
+def test_the_virtual_machine_copies_between_devices(target: Any) -> None:
+    exe = relay.vm.compile(there_and_back(), target)
+    assert opcodes(exe).count("DeviceCopy") == 2
+    assert "VirtualDevice[0]: device type 1, id 0" in exe.virtual_devices and "VirtualDevice[1]: device type 1, id 1" in exe.virtual_devices
+    storage = [i.device_index for f in exe.functions for i in f.instructions if i.op.name == "AllocStorage"]
+    copies = [(i.src_device_index, i.dst_device_index) for f in exe.functions for i in f.instructions if i.op.name == "DeviceCopy"]
+    assert storage == [1, 0, 1] and copies == [(1, 0), (0, 1)]
+    result = VirtualMachine(exe, [cpu(0), cpu(1)]).run(A, A[::-1].copy())
+    np.testing.assert_allclose(result.numpy(), WANT, rtol=1e-5)
+    assert result.device == cpu(1) and VirtualMachine(exe, cpu(0)).run(A, A[::-1].copy()).device == cpu(0)
+
+
+def test_executables_keep_devices(tmp_path: Any) -> None:
+    exe = relay.vm.compile(there_and_back(), "llvm")
+    back = Executable.load_exec(*exe.save())
+    assert back.devices == exe.devices == [(1, 0), (1, 1)] and back.constant_devices == exe.constant_devices
+    loaded = load_module(exe.export_library(tmp_path / "exe.al"))
+    result = VirtualMachine(loaded, [cpu(0), cpu(1)]).run(A, A[::-1].copy())
+    np.testing.assert_allclose(result.numpy(), WANT, rtol=1e-5)
+    assert result.device == cpu(1)
+
+
+def test_constants_are_where_they_are_used() -> None:
+    x = relay.var("x", shape=(3, 4))
+    body = relay.tanh(on_device(relay.exp(x) * relay.const(A), cpu(1))) + relay.const(A)
+    exe = relay.vm.compile(IRModule.from_expr(relay.Function([x], body)), "llvm")
+    places = [d for c, d in zip(exe.constant_data, exe.constant_devices) if c.shape == (3, 4)]
+    assert sorted(places) == [0, 1]
+    np.testing.assert_allclose(VirtualMachine(exe, cpu(0)).run(A).numpy(), np.tanh(np.exp(A) * A) + A, rtol=1e-5)
+
+
+def test_branches_loops_and_closures_over_devices() -> None:
+    text = """#[version = "0.0.5"]
+    type List[A] { Cons(A, List[A]), Nil, }
+    def @sum(%l: List[Tensor[(?, 4), float32]], %z: Tensor[(?, 4), float32]) -> Tensor[(?, 4), float32] {
+      match (%l) { Cons(%h, %t) => @sum(%t, add(%z, %h)), Nil => %z, } }
+    def @main(%x: Tensor[(?, 4), float32], %n: int32) -> Tensor[(?, 4), float32] {
+      let %far = fn (%v: Tensor[(?, 4), float32]) -> Tensor[(?, 4), float32] { on_device(exp(%v), virtual_device=meta[VirtualDevice][0]) };
+      let %loop = fn (%i: int32, %v: Tensor[(?, 4), float32]) -> Tensor[(?, 4), float32] {
+        if (equal(%i, 0)) { %v } else { %loop(subtract(%i, 1), tanh(on_device(%far(on_device(%v, virtual_device=meta[VirtualDevice][1])),
+          virtual_device=meta[VirtualDevice][0]))) } };
+      let %y = %loop(%n, %x);
+      @sum(Cons(%y, Cons(%x, Nil)), %x) }"""
+    mod = relay.parse(text, "text", None, {"VirtualDevice": [VirtualDevice(cpu(1)), VirtualDevice(cpu(0))]})
+    exe = relay.vm.compile(mod, "llvm")
+    assert "DeviceCopy" in opcodes(exe)
+    want = A
+    for _ in range(3):
+        want = np.tanh(np.exp(want))
+    np.testing.assert_allclose(VirtualMachine(exe, [cpu(0), cpu(1)]).run(A, np.int32(3)).numpy(), want + A + A, rtol=1e-5)
+
+
+def test_machines_without_the_device() -> None:
+    exe = relay.vm.compile(there_and_back(), "llvm")
+    with pytest.raises(ArgumentError, match="got cuda\\(0\\), which this process does not have"):
+        VirtualMachine(exe, [cpu(0), cuda(0)])
+    far = Executable(exe.functions, exe.constant_data, exe.packed, exe.lib, exe.param_types, None, [(1, 0), (2, 0)], exe.constant_devices)
+    with pytest.raises(ArgumentError, match="the program places values on cuda\\(0\\)"):
+        VirtualMachine(far, cpu(0))
+    wrong = Executable(exe.functions, exe.constant_data, exe.packed, exe.lib, exe.param_types, None, [(1, 0)], exe.constant_devices)
+    with pytest.raises(ArtifactError, match="names devices that it does not have"):
+        Executable.load_exec(*wrong.save())
+    x = relay.var("x", shape=(3, 4))
+    with pytest.raises(TargetError, match="no target was given for devices of type 2"):
+        relay.vm.compile(IRModule.from_expr(on_device(relay.exp(x), cuda(0))), "llvm")

@@ -62,7 +62,11 @@ def without_devices(mod: IRModule, executor: str) -> IRModule:
 
 def where_of(node: Any) -> Where:
     """The device type and number that a primitive function, a variable or a constant names; the host when it names none."""
-    device = getattr(node, "virtual_device_", None)
+    return where(getattr(node, "virtual_device_", None))
+
+
+def where(device: VirtualDevice | None) -> Where:
+    """The type and number of a device; the host's where none is named."""
     if device is None or device.device_type_int < 0:
         return HOST
     return device.device_type_int, max(0, device.virtual_device_id)
@@ -76,4 +80,4 @@ def target_of(func: Any, default: Any) -> Any:
     return device.target
 
 
-__all__ = ["HOST", "Where", "main_target", "pin", "place", "settle", "target_of", "where_of", "without_devices"]
+__all__ = ["HOST", "Where", "main_target", "pin", "place", "settle", "target_of", "where", "where_of", "without_devices"]

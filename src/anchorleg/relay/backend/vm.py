@@ -21,6 +21,7 @@ from . import vm_pipeline
 from .external import generate_external
 from .interpreter import Executor
 from .kernels import KernelBuilder, kernel_key
+from .placement import main_target, target_of
 from .vm_codegen import Context, compile_functions
 
 logger = logging.getLogger("vm")
@@ -33,7 +34,8 @@ def compile(mod: Any, target: Any = None, target_host: Any = None, params: Mappi
     Parameters
     ----------
     mod: the module (or a function); ``main`` is where programs begin.
-    target: what to compile for, e.g. ``"llvm"``; default: the current target.
+    target: what to compile for, e.g. ``"llvm"``; default: the current target.  A list or a dict has one for each kind of device that the
+        program places values on (``relay.annotation.on_device``).
     params: values of ``main``'s parameters that do not change.
     progress: called as ``progress(kernel name, done, total)``.
     """
@@ -59,14 +61,14 @@ def _module_of(mod: Any) -> IRModule:
     return mod
 
 
-def _targets(target: Any, host: Any = None) -> tuple[Any, list[Any]]:
-    """The one target that kernels are compiled for, and those of external compilers."""
+def _targets(target: Any, host: Any = None) -> tuple[list[Any], list[Any]]:
+    """The targets that kernels are compiled for, and those of external compilers."""
     from ...target.target import Target
 
     if isinstance(target, Mapping) and len(target) == 1:
         target = next(iter(target.values()))
     ordinary, external = Target.split_external(Target.canon_multi_target_and_host(Target.target_or_current(target), host))
-    return ordinary[0], external
+    return list(dict.fromkeys(ordinary)), external
 
 
 class _Kernels:
@@ -116,11 +118,12 @@ class _Kernels:
         return self._add(key, f"shape_func_{_name(func)}", "shape", func, payload)
 
     def _kernel(self, func: Function) -> int:
-        key = kernel_key(func, self.target)
+        target = target_of(func, self.target)
+        key = kernel_key(func, target)
         if key in self._numbers:
             return self._numbers[key]
         try:
-            self.builder.request(func, self.target)
+            self.builder.request(func, target)
         except Exception as exc:  # whatever a compute or schedule makes of sizes that are not known: the rules can do it
             if not isinstance(exc, AnchorlegError) and _all_known(func):
                 raise
@@ -220,9 +223,10 @@ class VMCompiler:
         """(the module with explicit memory, the parameters): everything but code generation."""
         if params:
             self.set_params(params)
-        chosen, external = _targets(target, target_host)
+        targets, external = _targets(target, target_host)
+        chosen = main_target(targets)
         with chosen:
-            lowered = vm_pipeline.lower(vm_pipeline.optimise(self._bound(mod)), external)
+            lowered = vm_pipeline.lower(vm_pipeline.optimise(self._bound(mod), targets), external)
         self._lowered = (lowered, chosen)
         return _labelled(lowered), self.get_params()
 
@@ -244,7 +248,7 @@ class VMCompiler:
             external.attach(lib, target)
         self._functions = kernels.functions
         types = {v.name_hint: [type_spec(p.checked_type) for p in _params_of(mod.functions[v])] for v in context.functions}
-        self._exec = Executable(functions, context.constants, entries, lib, types)
+        self._exec = Executable(functions, context.constants, entries, lib, types, None, context.devices, context.constant_devices)
 
     def get_exec(self) -> Executable:
         """The executable that `codegen` made."""

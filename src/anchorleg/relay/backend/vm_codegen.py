@@ -15,6 +15,7 @@ from ..expr import Call, Constant, If, Let, RefCreate, RefRead, RefWrite, Tuple,
 from ..function import Function
 from ..op.shape_func.registry import flatten_types
 from ..transform.common import is_primitive
+from .placement import HOST, Where, where, where_of
 
 
 class Context:
@@ -26,15 +27,24 @@ class Context:
         self.index = {v.name_hint: i for i, v in enumerate(names)}
         self.functions = names
         self.constants: list[Any] = []
+        self.constant_devices: list[int] = []
+        self.devices: list[Where] = [HOST]
         self._known: dict[Any, int] = {}
 
-    def constant(self, data: Any) -> int:
-        """The number of a constant; small equal ones are one."""
-        key = (data.dtype, data.shape, data.as_numpy_view().tobytes()) if data.size <= 64 else id(data)
+    def constant(self, data: Any, place: Where = HOST) -> int:
+        """The number of a constant on a device; small equal ones are one."""
+        key = (place, (data.dtype, data.shape, data.as_numpy_view().tobytes()) if data.size <= 64 else id(data))
         if key not in self._known:
             self._known[key] = len(self.constants)
             self.constants.append(data)
+            self.constant_devices.append(self.device(place))
         return self._known[key]
+
+    def device(self, place: Where) -> int:
+        """The number of a device."""
+        if place not in self.devices:
+            self.devices.append(place)
+        return self.devices.index(place)
 
     def is_closure(self, var: GlobalVar) -> bool:
         """Whether a global function stands for the closures it makes."""
@@ -72,7 +82,8 @@ class FunctionCompiler:
             self.define(p, self.new())
         result = trampoline(self.chain(body))
         self.emit(Opcode.Ret, result)
-        return VMFunction(name, tuple(p.name_hint for p in params), tuple(self.code), self.count)
+        devices = tuple(self.context.device(where_of(n)) for n in (*params, func))
+        return VMFunction(name, tuple(p.name_hint for p in params), tuple(self.code), self.count, devices)
 
     def define(self, var: Any, register: int) -> None:
         """Notes where a value is."""
@@ -110,7 +121,7 @@ class FunctionCompiler:
             return found
         if isinstance(expr, Constant):
             dst = self.new()
-            self.emit(Opcode.LoadConst, dst, self.context.constant(expr.data))
+            self.emit(Opcode.LoadConst, dst, self.context.constant(expr.data, where_of(expr)))
             return dst
         if isinstance(expr, Tuple):
             return self.adt(0, expr.fields)
@@ -203,7 +214,7 @@ class FunctionCompiler:
         """memory.alloc_storage"""
         size, dst = self.atom(call.args[0]), self.new()
         alignment = _constant_value(self, call.args[-1])
-        self.emit(Opcode.AllocStorage, dst, size, alignment, call.attrs.dtype or "uint8", 0)
+        self.emit(Opcode.AllocStorage, dst, size, alignment, call.attrs.dtype or "uint8", self.context.device(where(call.attrs.virtual_device)))
         return dst
 
     def alloc_tensor(self, call: Call) -> int:
@@ -286,7 +297,8 @@ class FunctionCompiler:
     def device_copy(self, call: Call) -> int:
         """device_copy"""
         source, dst = self.atom(call.args[0]), self.new()
-        self.emit(Opcode.DeviceCopy, dst, source, 0, 0)
+        places = (where(call.attrs.src_virtual_device), where(call.attrs.dst_virtual_device))
+        self.emit(Opcode.DeviceCopy, dst, source, *map(self.context.device, places))
         return dst
 
     # -- branches

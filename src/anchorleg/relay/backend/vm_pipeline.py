@@ -4,8 +4,10 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from ...ir.module import IRModule
+from ...target.target import Target
 from ..transform.pipelines import pipeline
 from .external import lower_external
+from .placement import pin, place, settle
 
 # Programs keep their functions, branches and unknown sizes; otherwise as every executor's pipeline.
 OPTIMIZE: tuple[str, ...] = (
@@ -49,14 +51,15 @@ LOWER: tuple[str, ...] = (
 )
 
 
-def optimise(mod: IRModule) -> IRModule:
-    """The module after target-independent and layout passes."""
-    return pipeline(OPTIMIZE, ("EtaExpand",))(mod)
+def optimise(mod: IRModule, targets: Sequence[Any] = ()) -> IRModule:
+    """The module after target-independent and layout passes; its devices, where it names any, are planned before and after."""
+    known = targets or [Target.current() or Target("llvm")]
+    return settle(pipeline(OPTIMIZE, ("EtaExpand",))(place(mod, known)), known)
 
 
 def lower(mod: IRModule, external_targets: Sequence[Any] = ()) -> IRModule:
     """An optimised module with explicit memory, ready for code generation; ``external_targets`` are those of external compilers."""
-    return pipeline(LOWER, LOWER)(lower_external(pipeline(FUSE, FUSE)(mod), external_targets))
+    return pipeline(LOWER, LOWER)(lower_external(pin(pipeline(FUSE, FUSE)(mod)), external_targets))
 
 
 __all__ = ["FUSE", "LOWER", "OPTIMIZE", "lower", "optimise"]

@@ -43,6 +43,7 @@ from ..op.shape_func.registry import Known, flatten_types
 from ...support.errors import UnsupportedOpError
 from .common import is_primitive, map_functions
 from .split_primitive import has_open_sizes, one_by_one
+from . import declared_types
 from .declared_shapes import declared_shapes
 from .compiler_functions import without_composites
 from .fuse_ops import is_static
@@ -128,21 +129,22 @@ class _Manifest:
             tensors = flatten_types(ty)
             self.facts.bind(p, [Known(tuple(d if isinstance(d, int) else self.table.atom("param", n, i, k) for k, d in enumerate(t.dims)), t.dtype)
                                 if isinstance(t, TensorType) else Known((), "handle") for i, t in enumerate(tensors)])
-        body = trampoline(self.chain(func.body, _Scope()))
+        body = trampoline(self.chain(func.body, _Scope(), func.ret_type))
         new = func.replace(body=body)
         new._checked_type = func._checked_type
         return new
 
-    def chain(self, expr: RelayExpr, scope: _Scope) -> Any:
-        """A chain of lets and its result, with all of it in the new form."""
+    def chain(self, expr: RelayExpr, scope: _Scope, declared: Type | None = None) -> Any:
+        """A chain of lets and its result (of the ``declared`` type), with all of it in the new form."""
         while isinstance(expr, Let):
             yield self.bind(expr.var, expr.value, scope)
             expr = expr.body
-        if isinstance(expr, Var):
-            return scope.wrap(self.current(expr))
-        var = Var("result")
-        var._checked_type = expr._checked_type
-        yield self.bind(var, expr, scope)
+        var = expr
+        if not isinstance(expr, Var):
+            var = Var("result")
+            var._checked_type = expr._checked_type
+            yield self.bind(var, expr, scope)
+        declared_types.demand(self, self.current(var), declared, "the result of a function", scope)
         return scope.wrap(self.current(var))
 
     def current(self, expr: RelayExpr) -> RelayExpr:
@@ -197,6 +199,7 @@ class _Manifest:
             new = value
         else:
             new = value.map_children(lambda c: self.current(c) if isinstance(c, RelayExpr) else c)
+        declared_types.before(self, value, new, scope)
         facts = self.known_of(value, new)
         self.facts.bind(var, facts)
         ty = self.typed(facts, _type_of(value))
@@ -204,6 +207,7 @@ class _Manifest:
             new._checked_type = ty if not isinstance(value, GlobalVar) else value._checked_type
         var._checked_type = ty
         scope.bindings.append((var, new))
+        declared_types.after(self, var, value, scope)
 
     def known_of(self, old: RelayExpr, new: RelayExpr) -> list[Known]:
         """What is known of a value."""
@@ -240,9 +244,11 @@ class _Manifest:
 
         done = []
         for clause in value.clauses:
+            inner = _Scope(scope)
             for v in pattern_vars(clause.lhs):
                 self.facts.bind(v, self.facts.unknown(v.checked_type) if v._checked_type is not None else [])
-            done.append((yield self.chain(clause.rhs, _Scope(scope))))
+                declared_types.distrust(self, v, f"field {v.name_hint} of a value", inner)
+            done.append((yield self.chain(clause.rhs, inner)))
         new = Match(self.current(value.data), [Clause(c.lhs, r) for c, r in zip(value.clauses, done)], value.complete)
         self._joined(var, new, value.checked_type, done, scope)
 
@@ -269,7 +275,7 @@ class _Manifest:
             return
         types = flatten_types(func.ret_type)
         if not missing and not checks and all(isinstance(d, int) for k in results for d in k.dims):
-            outs = [self.fixed(t, scope) for t in types]
+            outs = [self.fixed(t, scope, func.virtual_device_) for t in types]
         else:
             shapes = self.shapes(func, args, results, checks, missing, scope)
             if shapes is None:
@@ -277,7 +283,8 @@ class _Manifest:
                     return
                 self.host(var, func, args, results, scope)
                 return
-            outs = [self.fixed(t, scope) if t.is_static else self.dynamic(t, s, scope) for t, s in zip(types, shapes)]
+            place = func.virtual_device_
+            outs = [self.fixed(t, scope, place) if t.is_static else self.dynamic(t, s, scope, place) for t, s in zip(types, shapes)]
         ins = _tuple(args)
         unit = self.let(scope, "call", vm.invoke_tvm_op(func, ins, _tuple(outs)), TupleType([]))
         unit.name_hint = "_" + unit.name_hint
@@ -354,6 +361,7 @@ class _Manifest:
         body = memo[id(func.body)]
         new = Function(new_params, body, body._checked_type, (), func.attrs)
         new._checked_type = FuncType([q._checked_type for q in new_params], body._checked_type)
+        new.virtual_device_ = func.virtual_device_
         return new, facts.known[id(func.body)], facts.missing, facts.checks
 
     def _retyped(self, node: Any, memo: dict[int, RelayExpr], facts: Evaluator, formulas: Formulas) -> RelayExpr:
@@ -403,18 +411,18 @@ class _Manifest:
             scope.shapes.setdefault(k.dims, o)
         return outs
 
-    def fixed(self, ty: TensorType, scope: _Scope) -> Var:
-        """Memory for a tensor of known shape."""
+    def fixed(self, ty: TensorType, scope: _Scope, device: Any = None) -> Var:
+        """Memory for a tensor of known shape on a device (None: the host)."""
         size = max(1, int(np.prod(ty.concrete_shape, dtype=np.int64)) * DataType(ty.dtype).itemsize) if ty.dims else DataType(ty.dtype).itemsize
-        storage = self.let(scope, "storage", memory.alloc_storage(self.constant(scope, size), self.constant(scope, ALIGNMENT), None, ty.dtype),
+        storage = self.let(scope, "storage", memory.alloc_storage(self.constant(scope, size), self.constant(scope, ALIGNMENT), device, ty.dtype),
                            memory.STORAGE_TYPE)
         shape = Constant(ndarray.array(np.asarray(ty.concrete_shape, np.int64)))
         call = memory.alloc_tensor(storage, self.constant(scope, 0), shape, ty.dtype)
         return self.let(scope, "tensor", call, ty)
 
-    def dynamic(self, ty: TensorType, shape: Var, scope: _Scope) -> Var:
+    def dynamic(self, ty: TensorType, shape: Var, scope: _Scope, device: Any = None) -> Var:
         """Memory for a tensor whose shape a variable holds."""
-        storage = self.let(scope, "storage", memory.alloc_storage(shape, self.constant(scope, ALIGNMENT), None, ty.dtype), memory.STORAGE_TYPE)
+        storage = self.let(scope, "storage", memory.alloc_storage(shape, self.constant(scope, ALIGNMENT), device, ty.dtype), memory.STORAGE_TYPE)
         call = memory.alloc_tensor(storage, self.constant(scope, 0), shape, ty.dtype, ty.dims)
         return self.let(scope, "out", call, ty)
 

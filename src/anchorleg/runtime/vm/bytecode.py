@@ -166,12 +166,13 @@ def make(op: Opcode, *operands: Any) -> Instruction:
 
 
 class VMFunction(NamedTuple):
-    """A function: name, names of its parameters, instructions, number of registers."""
+    """A function: name, names of its parameters, instructions, number of registers, the devices (by number) of parameters and result."""
 
     name: str
     params: tuple[str, ...]
     instructions: tuple[Instruction, ...]
     register_file_size: int
+    devices: tuple[int, ...] = ()
 
 
 def function_text(func: VMFunction, index: int, names: Iterable[str] = ()) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...support.errors import ArgumentError, ArtifactError
+from ..device import kDLCPU
 from ..module import Module, register_loader
 from ..ndarray import NDArray
 from ..packed_func import PackedFunc
@@ -52,6 +53,8 @@ class Executable(Module):
     packed : what InvokePacked calls.
     lib : a module with the kernels.
     param_types : for each function the types of its parameters.
+    devices : type and number of each device of the program; the first is the host.
+    constant_devices : the device of each constant, by number.
     """
 
     type_key = "VMExecutable"
@@ -61,7 +64,8 @@ class Executable(Module):
         return functions if isinstance(functions, Executable) else super().__new__(cls)
 
     def __init__(self, functions: Any, constants: Sequence[NDArray | None] = (), packed: Sequence[PackedEntry] = (), lib: Any = None,
-                 param_types: Mapping[str, Sequence[TypeSpec]] | None = None, late_names: Mapping[int, str] | None = None) -> None:
+                 param_types: Mapping[str, Sequence[TypeSpec]] | None = None, late_names: Mapping[int, str] | None = None,
+                 devices: Sequence[tuple[int, int]] = ((kDLCPU, 0),), constant_devices: Sequence[int] = ()) -> None:
         if functions is self:
             return
         super().__init__()
@@ -71,6 +75,8 @@ class Executable(Module):
         self._lib = lib
         self.param_types = {k: list(v) for k, v in (param_types or {}).items()}
         self.late_names = dict(late_names or {})
+        self.devices = [(int(kind), int(number)) for kind, number in devices]
+        self.constant_devices = list(constant_devices) or [0] * len(self._constants)
         self._image: Any = None
 
     # -- what is in it
@@ -117,7 +123,7 @@ class Executable(Module):
     @property
     def constants(self) -> str:
         """The constants, as text."""
-        return "".join(f"VM Const[{i}]: {_shape_text(c)} on device index 0\n" for i, c in enumerate(self._constants))
+        return "".join(f"VM Const[{i}]: {_shape_text(c)} on device index {d}\n" for i, (c, d) in enumerate(zip(self._constants, self.constant_devices)))
 
     @property
     def constant_data(self) -> list[NDArray | None]:
@@ -127,7 +133,7 @@ class Executable(Module):
     @property
     def virtual_devices(self) -> str:
         """The devices, as text."""
-        return "VM VirtualDevice[0]: device type 1, id 0 and mem_scope \n"
+        return "".join(f"VM VirtualDevice[{i}]: device type {kind}, id {number} and mem_scope \n" for i, (kind, number) in enumerate(self.devices))
 
     @property
     def primitives(self) -> str:
@@ -236,10 +242,11 @@ def to_bytes(exe: Executable) -> bytes:
     """The executable without its library."""
     blobs = [save_ndarray(c) if c is not None else b"" for c in exe.constant_data]
     header = {
-        "functions": [{"name": f.name, "params": list(f.params), "registers": f.register_file_size,
+        "functions": [{"name": f.name, "params": list(f.params), "registers": f.register_file_size, "devices": list(f.devices),
                        "code": [[int(i.op), *_plain(i.operands)] for i in f.instructions]} for f in exe.functions],
         "packed": [[p.name, p.kind, p.num_inputs, p.num_outputs, [list(x) for x in p.implicit], p.payload] for p in exe.packed],
         "types": exe.param_types, "late": {str(k): v for k, v in exe.late_names.items()}, "constants": [len(b) for b in blobs],
+        "devices": [list(d) for d in exe.devices], "constant_devices": exe.constant_devices,
     }
     text = json.dumps(header, separators=(",", ":")).encode()
     payload = b"".join([struct.pack("<Q", len(text)), text, *blobs])
@@ -263,11 +270,22 @@ def from_bytes(data: bytes, lib: Any) -> Executable:
         functions = [_function(f, len(header["functions"]), len(constants), header["packed"]) for f in header["functions"]]
         packed = [PackedEntry(p[0], p[1], p[2], p[3], tuple(tuple(x) for x in p[4]), p[5]) for p in header["packed"]]
         late = {int(k): str(v) for k, v in header["late"].items()}
+        devices, places = _devices(header, len(constants))
     except ArtifactError:
         raise
     except Exception as err:
         raise ArtifactError(f"the executable's contents make no sense ({type(err).__name__}: {err})") from err
-    return Executable(functions, constants, packed, lib, header["types"], late)
+    return Executable(functions, constants, packed, lib, header["types"], late, devices, places)
+
+
+def _devices(header: Mapping[str, Any], constants: int) -> tuple[list[tuple[int, int]], list[int]]:
+    """The devices, and that of each constant; ArtifactError when one is named that is not there."""
+    devices = [(int(kind), int(number)) for kind, number in header.get("devices", [[kDLCPU, 0]])]
+    places = [int(d) for d in header.get("constant_devices", [0] * constants)]
+    named = [*places, *(int(d) for f in header["functions"] for d in f.get("devices", ()))]
+    if len(places) != constants or not all(0 <= d < len(devices) for d in named):
+        raise ArtifactError("the executable names devices that it does not have")
+    return devices, places
 
 
 def _checked_payload(data: bytes) -> bytes:
@@ -290,7 +308,7 @@ def _function(f: Mapping[str, Any], functions: int, constants: int, packed: Sequ
         instr = Instruction(Opcode(op), tuple(tuple(o) if isinstance(o, list) else o for o in operands))
         _check(instr, at, len(f["code"]), registers, functions, constants, packed)
         code.append(instr)
-    return VMFunction(str(f["name"]), tuple(map(str, f["params"])), tuple(code), registers)
+    return VMFunction(str(f["name"]), tuple(map(str, f["params"])), tuple(code), registers, tuple(map(int, f.get("devices", ()))))
 
 
 def _check(instr: Instruction, at: int, count: int, registers: int, functions: int, constants: int, packed: Sequence[Any]) -> None:

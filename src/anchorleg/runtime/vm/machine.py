@@ -127,7 +127,8 @@ class VirtualMachine:
     Parameters
     ----------
     exe : what ``relay.vm.compile`` gave (or its ``.mod``).
-    device : where to run: a cpu, or a list of them.
+    device : where to run: a cpu, or a list of them; each of the program's devices is taken to be the same one among these, or the first
+        of its type.
     memory_cfg : ``"pooled"`` (default: freed memory is used again), ``"naive"`` (it goes back to the system at once), or a
         dict from devices to one of these.
 
@@ -141,7 +142,8 @@ class VirtualMachine:
         if not isinstance(exe, Executable):
             raise ArgumentError(f"exe is expected to be an Executable (or its .mod), got {type(exe).__name__}")
         self._exec = exe
-        self.device = _checked_device(device)
+        self._places = _places(device, exe.devices)
+        self.device, self._spread = self._places[0], any(p.device_id for p in self._places)
         self._memory = _Memory(image_of(exe), _is_naive(memory_cfg))
         self._inputs: dict[str, list[Any]] = {}
         self._outputs: list[NDArray] | None = None
@@ -246,6 +248,19 @@ class VirtualMachine:
                 raise ArgumentError(f"function {func_name!r}: not all inputs have been set")
         return self._run(func_name, values)
 
+    def _placed(self, func_name: str, result: Any) -> Any:
+        """A function's result, whose tensors say on which device they are."""
+        devices = self._exec.functions[self._signature(func_name)[0]].devices
+        place = self._places[devices[-1]] if devices else self.device
+        stack = [result] if place.device_id else []
+        while stack:
+            value = stack.pop()
+            if isinstance(value, ADT):
+                stack.extend(value)
+            elif isinstance(value, NDArray):
+                value.device = place
+        return result
+
     def _run(self, func_name: str, values: Sequence[Any]) -> Any:
         if self._busy:
             raise ArgumentError("this machine is running already: use one machine per thread (they can share the executable)")
@@ -255,7 +270,8 @@ class VirtualMachine:
             memory.settle()
             self._enter(func_name, values)
             self._loop()
-            return border.value_of(int(memory.words[memory.core.M_RESULT // 8]))
+            result = border.value_of(int(memory.words[memory.core.M_RESULT // 8]))
+            return self._placed(func_name, result) if self._spread else result
         finally:
             memory.tidy()
             border.let_go()
@@ -417,14 +433,18 @@ class _Missing:
 _MISSING = _Missing()
 
 
-def _checked_device(device: Any) -> Device:
+def _places(device: Any, wanted: Sequence[tuple[int, int]]) -> list[Device]:
+    """The caller's device for each of the program's."""
     devices = list(device) if isinstance(device, (list, tuple)) else [device if device is not None else cpu(0)]
-    for d in devices:
+    for d in devices or [None]:
         if not isinstance(d, Device):
             raise ArgumentError(f"device is expected to be a Device or a list of them, got {type(d).__name__}")
         if d.device_type != kDLCPU:
-            raise ArgumentError(f"this virtual machine runs on cpu(0), got {d!r}")
-    return devices[0]
+            raise ArgumentError(f"this virtual machine runs on processors, got {d!r}, which this process does not have")
+    foreign = [repr(Device(*w)) for w in wanted if w[0] != kDLCPU]
+    if foreign:
+        raise ArgumentError(f"this virtual machine runs on processors; the program places values on {', '.join(foreign)}, which this process does not have")
+    return [d if (d := Device(*w)) in devices else devices[0] for w in wanted]
 
 
 def _is_naive(config: Any) -> bool:
