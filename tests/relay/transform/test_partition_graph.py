@@ -78,6 +78,17 @@ def test_tuples_that_are_results_are_taken_apart() -> None:
     assert len(func.body.fields) == 3 and all(not isinstance(f, relay.Tuple) for f in func.body.fields)
 
 
+def test_a_tuple_among_several_results_is_taken_apart() -> None:
+    halves = relay.split(begin(v()), 2).astuple()
+    mod = PartitionGraph()(of(relay.Tuple([end(halves), end(relay.exp(relay.TupleGetItem(halves, 0)))])))
+    (func,) = externals(mod)
+    assert [len(func.body.fields), *(isinstance(f, relay.Tuple) for f in func.body.fields)] == [3, False, False, False]
+    arg = np.float32([1, 2, 3, 4])
+    result = relay.create_executor("debug", mod=mod, target="numpy").evaluate()(arg)
+    assert [r.numpy().tolist() for r in result[0]] == [[1, 2], [3, 4]]
+    np.testing.assert_allclose(result[1].numpy(), np.exp(arg[:2]), rtol=1e-6)
+
+
 @pytest.mark.parametrize("bind, count", [(True, 1), (False, 2)])
 def test_constants_become_part_of_the_function_or_arguments(bind: bool, count: int) -> None:
     mod = PartitionGraph(bind_constants=bind)(of(region(relay.add, v(), relay.const(np.ones(4, "float32")))))

@@ -13,13 +13,15 @@ Marks of the compiler ``default`` go.  Constants that enter a region are put int
 """
 from __future__ import annotations
 
-from typing import Any, Iterable
+import itertools
+from typing import Any, Iterable, Iterator
 
 from ...ir.attrs import DictAttrs
 from ...ir.expr import GlobalVar, RelayExpr
 from ...ir.module import IRModule
 from ...ir.supply import GlobalVarSupply
 from ...ir.transform import ModulePass, Pass, PassContext, PassInfo
+from ...ir.type import TupleType, Type
 from ...ir.visit import Walker
 from ...runtime.name_transforms import sanitize_name
 from ...runtime.registry import get_global_func
@@ -130,14 +132,28 @@ class _Partitioner(Walker):
         bound = {v: e for v, e in part.args if self.bind_constants and _is_constant(e)}
         params = [v for v, _ in part.args if v not in bound]
         single = len(outputs) == 1
-        body = fields[0] if single else Tuple(fields)
+        flat = [_flat(f, o.checked_type) for o, f in zip(outputs, fields)]
+        body = fields[0] if single else Tuple([t for tensors in flat for t in tensors])
         func = Function(params, substitute(body, bound), outputs[0].checked_type if single else None)
         name = f"{region.target}_{region.name}_{region.id}"
         var = self.supply.fresh_global(name, add_prefix=False)
         self.made[var] = _attributed(_customised(func, region.target, name), region.target, name)
         call = Call(var, [e for v, e in part.args if v not in bound])
-        for i, output in enumerate(outputs):
-            part.results[id(output)] = call if single else TupleGetItem(call, i)
+        numbers = itertools.count()
+        for output in outputs:
+            part.results[id(output)] = call if single else _nested(output.checked_type, call, numbers)
+
+
+def _flat(value: RelayExpr, ty: Type) -> list[RelayExpr]:
+    """The tensors of a value: of several results, tuples are taken apart."""
+    if not isinstance(ty, TupleType):
+        return [value]
+    return [t for i, f in enumerate(ty.fields) for t in _flat(value.fields[i] if isinstance(value, Tuple) else TupleGetItem(value, i), f)]
+
+
+def _nested(ty: Type, call: Call, numbers: Iterator[int]) -> RelayExpr:
+    """A result of a call, put together from the fields of that number and the next."""
+    return Tuple([_nested(f, call, numbers) for f in ty.fields]) if isinstance(ty, TupleType) else TupleGetItem(call, next(numbers))
 
 
 def _source(expr: Any) -> Any:
