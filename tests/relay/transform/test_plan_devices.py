@@ -205,6 +205,22 @@ def test_memory_scopes_of_lowered_functions_flow_both_ways() -> None:
     assert shown.count("device_copy(") == 2  # to the kernel's scope and back
 
 
+def test_arguments_of_lowered_functions_are_in_scopes_of_their_own() -> None:
+    from anchorleg.ir.type import FuncType, TensorType
+
+    kind = TensorType((2, 3), "float32")
+    x, y = (te.placeholder((2, 3), name=n) for n in "xy")
+    func = te.create_prim_func([x, y, te.compute((2, 3), lambda i, j: x[i, j] + y[i, j])])
+    gvar = GlobalVar("k", FuncType([kind, kind], kind))
+    from anchorleg.tir.device_constraints import apply_prim_func_arg_and_result_memory_constraints
+
+    mod = IRModule({gvar: apply_prim_func_arg_and_result_memory_constraints(func, gvar.checked_type, ["near", "far", "near"])})
+    text = f"""#[version = "0.0.5"]
+    def @main(%a {{virtual_device=meta[VirtualDevice][0]}}: {T}, %b {{virtual_device=meta[VirtualDevice][0]}}: {T},
+              virtual_device=meta[VirtualDevice][2]) {{ call_lowered(@k, (%a, %b)) }}"""
+    assert [p.virtual_device_ for p in planned(relay.parse(text, "text", mod, DEVICES))["main"].params] == [NEAR, FAR]
+
+
 def test_contradictions_are_refused() -> None:
     with pytest.raises(TargetError, match="(?s)%x .*is on .*is wanted; let it be copied by relay.annotation.on_device"):
         planned(parsed(f"""def @f(%x {{virtual_device=$0}}: {T}, virtual_device=$1) -> {T} {{ %x }} def @main(%a: {T}) -> {T} {{ @f(%a) }}"""))

@@ -20,7 +20,7 @@ from .reduce import *  # noqa: F401,F403
 from .tensor import *  # noqa: F401,F403
 from .transform import *  # noqa: F401,F403
 from .algorithm import *  # noqa: F401,F403
-from . import dyn, image, memory, vision, vm  # noqa: F401
+from . import call, dyn, image, memory, vision, vm  # noqa: F401
 from . import nn, qnn  # noqa: F401
 
 _LAZY = ("strategy", "op", "op_attrs", "contrib")

@@ -66,8 +66,13 @@ def _copied(body: RelayExpr, source: VirtualDevice, target: VirtualDevice) -> Re
 
 
 def _children(node: Any) -> list[Any]:
-    """The expressions below ``node``; primitive functions are not looked into."""
-    return list(node.params) if is_primitive(node) else expr_children(node)
+    """The expressions below ``node``; primitive functions are not looked into, and a lowered call's tuple of arguments is no value."""
+    if is_primitive(node):
+        return list(node.params)
+    if is_call_lowered(node):
+        callee, args = callee_of(node)
+        return [callee, *args]
+    return expr_children(node)
 
 
 def _preorder(root: RelayExpr) -> Iterator[RelayExpr]:
@@ -99,11 +104,15 @@ def _prepared(old: Any, new: Any, mod: IRModule) -> RelayExpr:
         mark: Any = new.tuple_value
         field = _typed(new.replace(tuple_value=mark.args[0]), old)
         return _typed(mark.replace(args=(field,)), old)  # type: ignore[no-any-return]
-    if is_call_lowered(new) and not isinstance(mod.functions.get(new.args[0]), (Function, type(None))):
+    if is_call_lowered(new) and not isinstance(_global(mod, new.args[0]), (Function, type(None))):
         fields = tuple(_loose(f) for f in new.args[1].fields)
         arguments = carry_type(new.args[1], new.args[1].replace(fields=fields))
         return _loose(carry_type(old, new.replace(args=(new.args[0], arguments))))
     return new  # type: ignore[no-any-return]
+
+
+def _global(mod: IRModule, var: GlobalVar) -> Any:
+    return mod[var.name_hint] if var.name_hint in mod else None
 
 
 def _strict(mark: Any) -> RelayExpr:
