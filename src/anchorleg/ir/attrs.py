@@ -170,6 +170,10 @@ class DictAttrs(Attrs, name="DictAttrs"):
     def __init__(self, values: Any = None, **more: Any) -> None:
         self._values = {**dict(values or {}), **more}
 
+    def __bool__(self) -> bool:
+        """Whether there are any: a function without attributes has none, rather than an empty set."""
+        return bool(self._values)
+
     def replace(self, **changes: Any) -> DictAttrs:
         return DictAttrs({**self._values, **changes})
 
