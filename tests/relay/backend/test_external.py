@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anchorleg import cpu, relay
+from anchorleg import cpu, relay, te
+from anchorleg.driver import lower
 from anchorleg.ir import IRModule
 from anchorleg.relay.backend.external import compile_external, external_constants
 from anchorleg.relay.op.annotation import compiler_begin, compiler_end
+from anchorleg.relay.op.call import call_lowered
 from anchorleg.relay.transform import InferType, PartitionGraph
 from anchorleg.runtime import vm
 from anchorleg.runtime.c_compiler import find_compiler
@@ -135,6 +137,18 @@ def test_loop_programs_of_target_kinds(kind: str, hook: dict[str, Any], target: 
     call = external(relay.add, a, b, compiler=target_hooks.NAME, symbol="hooked", **hook)
     (got,) = run(kind, relay.Function([a, b], relay.multiply(call, relay.const(np.float32(2)))), A, B, target=target)
     np.testing.assert_allclose(got, 2 * want(A, B), rtol=1e-5)
+
+
+@each_executor
+def test_loop_programs_of_the_user(kind: str) -> None:
+    x, y = (te.placeholder((2, 3), name=n) for n in "xy")
+    out = te.compute((2, 3), lambda i, j: x[i, j] * y[i, j] + 1)
+    program = lower(te.create_schedule(out.op), [x, y, out], "mine")["mine"]
+    var = relay.GlobalVar("mine")
+    a, b = variables()
+    var._checked_type = relay.FuncType([a.type_annotation, b.type_annotation], a.type_annotation)
+    mod = IRModule({var: program, "main": relay.Function([a, b], relay.negative(call_lowered(var, [a, b])))})
+    np.testing.assert_allclose(run(kind, mod, A, B)[0], -(A * B + 1), rtol=1e-6)
 
 
 def partitioned() -> IRModule:

@@ -31,7 +31,7 @@ from ..transform.common import carry_type, map_functions, rewrite_exprs
 from ..transform.compiler_functions import OutlineCompilerFunctionsWithExistingGlobalSymbols, without_composites
 from ..transform.fuse_ops import is_static
 from ..transform.infer_type import infer_type
-from ..transform.target_hooks import RelayToTIRTargetHook, compiler_of, external_functions
+from ..transform.target_hooks import RelayToTIRTargetHook, compiler_of, has_external
 from .contrib import load_compilers
 from .operator_runner import flatten, type_of, unflatten
 from .te_lowering import flatten_tensor_types
@@ -157,7 +157,7 @@ def generate_external(lowered: IRModule) -> tuple[IRModule, ExternalCode]:
 def lower_external(mod: IRModule, targets: Sequence[Any] = ()) -> IRModule:
     """The module after the passes of external compilers' target kinds, with functions for external compilers global."""
     load_compilers()
-    if not external_functions(mod):
+    if not has_external(mod):
         return mod
     hooked = RelayToTIRTargetHook(targets)(mod)
     outlined = get_pass("InferType")(_plain_calls(OutlineCompilerFunctionsWithExistingGlobalSymbols()(hooked)))

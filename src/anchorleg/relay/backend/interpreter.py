@@ -12,7 +12,7 @@ from ...support.errors import ArgumentError
 from ..analysis.variables import free_vars
 from ..expr import Call, Constant, Let, Tuple, Var
 from ..function import Function
-from ..transform.target_hooks import external_functions
+from ..transform.target_hooks import has_external
 from .evaluator import Closure, ConstructorValue, Evaluator, RefValue
 from .operator_runner import JitRunner, NumpyRunner
 
@@ -128,7 +128,7 @@ class Interpreter(Executor):
 
     def _evaluator(self, mod: IRModule) -> Evaluator:
         """The evaluator of a prepared module; functions of external compilers are theirs, but by the numpy rules they mean what their bodies say."""
-        if self.target == "numpy" or not external_functions(mod):
+        if self.target == "numpy" or not has_external(mod):
             return Evaluator(mod, self._runner)
         from .external import compile_external, external_callables
 

@@ -38,6 +38,11 @@ def external_functions(mod: IRModule) -> dict[str, list[str]]:
     return found
 
 
+def has_external(mod: IRModule) -> bool:
+    """Whether a module has functions that are not compiled as Relay: of external compilers, or loop programs."""
+    return any(not isinstance(f, Function) for f in mod.functions.values()) or bool(external_functions(mod))
+
+
 def RelayToTIRTargetHook(targets: Sequence[Any] = ()) -> Pass:
     """Runs the pass of each target kind that a function names as its compiler.
 
@@ -68,4 +73,4 @@ def _hooked(mod: IRModule, hook: Pass, compiler: str, symbols: Sequence[str], ta
     return result
 
 
-__all__ = ["HOOK", "RelayToTIRTargetHook", "compiler_of", "external_functions"]
+__all__ = ["HOOK", "RelayToTIRTargetHook", "compiler_of", "external_functions", "has_external"]
