@@ -25,6 +25,7 @@ from ..relay.backend.aot.c_module import CLibraryModule
 from ..relay.backend.aot.factory import AOTExecutorFactoryModule
 from ..runtime.c_headers import HEADERS
 from ..runtime.imports import linked_sources
+from ..relay.backend.executor_factory import CKernelModule
 from ..runtime.params import load_param_dict, save_param_dict
 from ..support.errors import ArgumentError, ArtifactError
 from ..support.files import atomic_write
@@ -91,6 +92,8 @@ def _code(mod: Any) -> dict[str, bytes]:
         files.update({f"codegen/host/src/{n}": data for n, data in lib.sources.binaries.items()})
         files[f"codegen/host/include/{lib.header_name}"] = lib.sources.header.encode()
         return files
+    if isinstance(lib, CKernelModule):
+        return {f"codegen/host/src/{name}_lib0.c": lib.get_source("c").encode()}
     objects = getattr(lib, "objects", None)
     if not objects:
         raise UnsupportedInModelLibraryFormatError(f"a library of kind {lib.type_key!r} has neither C sources nor objects to export")

@@ -125,11 +125,12 @@ class CompiledModule(Module):
     # -- text and files ---------------------------------------------------------------------------
 
     def get_source(self, fmt: str = "") -> str:
-        """The code as text; ``fmt`` is one of those it was given (``ll`` by default)."""
-        found = self._sources.get(fmt or "ll")
+        """The code as text; ``fmt`` is one of those it was given (the first of them by default)."""
+        wanted = fmt or next(iter(self._sources), "ll")
+        found = self._sources.get(wanted)
         if found is None:
             known = ", ".join(self._sources) or "none"
-            raise ArgumentError(f"this module has no source of format {fmt or 'll'!r}; it has: {known}")
+            raise ArgumentError(f"this module has no source of format {wanted!r}; it has: {known}")
         return found if isinstance(found, str) else found()
 
     @property

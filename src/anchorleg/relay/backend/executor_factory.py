@@ -7,6 +7,7 @@ from ...runtime.compiled import CompiledModule, KernelInfo
 from ...runtime.executor_factory import GraphExecutorFactory
 from .graph_executor_codegen import GraphCode
 from .graph_plan_memory import MemoryPlan
+from .c_kernels import is_c
 from .kernels import CompiledKernel, kernel_sources
 
 
@@ -45,11 +46,20 @@ def compiled_module(kernels: Mapping[str, CompiledKernel], target: Any, function
 
     With the primitive ``functions`` they were made of, the module can show its code as text.
     """
+    from ...runtime.llvm import host_triple
     from ...target.build.llvm import required_features
     from ...target.cpu import resolve_cpu
 
-    table = {name: KernelInfo(k.symbol, k.fast_symbol, k.workspace_bytes, k.workspace_bytes_per_task) for name, k in kernels.items()}
+    table = {name: KernelInfo(k.symbol if k.has_packed else "", k.fast_symbol, k.workspace_bytes, k.workspace_bytes_per_task) for name, k in kernels.items()}
     objects = {k.symbol: k.code for k in kernels.values()}
+    sources = kernel_sources(functions, target) if functions else None
+    if is_c(target):
+        return CKernelModule(list(objects.values()), table, host_triple(), sources=sources)
     cpu = resolve_cpu(target)
-    return CompiledModule(list(objects.values()), table, cpu.triple, cpu.cpu, required_features(target),
-                          kernel_sources(functions, target) if functions else None)
+    return CompiledModule(list(objects.values()), table, cpu.triple, cpu.cpu, required_features(target), sources)
+
+
+class CKernelModule(CompiledModule):
+    """Kernels that were C code; ``get_source()`` is the C text."""
+
+    type_key = "c"

@@ -23,9 +23,11 @@ from ...ir.transform import PassContext
 from ...ir.visit import post_order
 from ...support.cache import Cache
 from ...support.errors import InternalError
+from ...tir.function import PrimFunc
 from ..expr import Call, Constant, Tuple, TupleGetItem, Var
 from ..function import Function
 from . import te_compiler
+from .c_kernels import CText, c_text, compiler_name, is_c, library_text, object_code, require_compiler
 from .te_lowering import flatten_tensor_types
 
 _HEADER = struct.Struct("<I")
@@ -34,8 +36,8 @@ _HEADER = struct.Struct("<I")
 class CompiledKernel(NamedTuple):
     """Object code of one kernel and how to call it.
 
-    ``symbol`` is the packed entry, ``symbol + "__fast"`` the fast one; the workspace sizes are in bytes; ``implicit`` lists the
-    sizes that the fast entry takes after the pointers: (parameter, ``"shape"``, dimension).
+    ``symbol`` is the packed entry, ``symbol + "__fast"`` the fast one (the only one without ``has_packed``); the workspace sizes are in
+    bytes; ``implicit`` lists the sizes that the fast entry takes after the pointers: (parameter, ``"shape"``, dimension).
     """
 
     key: str
@@ -46,6 +48,7 @@ class CompiledKernel(NamedTuple):
     workspace_bytes_per_task: int
     arg_types: tuple[str, ...]
     implicit: tuple[tuple[int, str, int], ...] = ()
+    has_packed: bool = True
 
     @property
     def fast_symbol(self) -> str:
@@ -55,7 +58,8 @@ class CompiledKernel(NamedTuple):
     def to_bytes(self) -> bytes:
         """The kernel as a cache entry."""
         head = json.dumps({"name": self.name, "symbol": self.symbol, "workspace": self.workspace_bytes,
-                           "per_task": self.workspace_bytes_per_task, "args": self.arg_types, "implicit": self.implicit}).encode()
+                           "per_task": self.workspace_bytes_per_task, "args": self.arg_types, "implicit": self.implicit,
+                           "packed": self.has_packed}).encode()
         return _HEADER.pack(len(head)) + head + self.code
 
     @staticmethod
@@ -64,7 +68,7 @@ class CompiledKernel(NamedTuple):
         (size,) = _HEADER.unpack_from(data)
         head = json.loads(data[_HEADER.size: _HEADER.size + size])
         return CompiledKernel(key, head["name"], head["symbol"], data[_HEADER.size + size:], head["workspace"], head["per_task"],
-                              tuple(head["args"]), tuple(tuple(i) for i in head["implicit"]))
+                              tuple(head["args"]), tuple(tuple(i) for i in head["implicit"]), bool(head["packed"]))
 
 
 class _Describer:
@@ -144,7 +148,8 @@ def kernel_key(func: Function, target: Any) -> str:
     from ...target.cpu import resolve_cpu
 
     options = {k: repr(v) for k, v in PassContext.current().config.items() if k.startswith(("tir.", "relay.backend"))}
-    parts = [canonical_text(func), str(target), resolve_cpu(target).key, json.dumps(options, sort_keys=True), compiler_fingerprint()]
+    machine = compiler_name() if is_c(target) else resolve_cpu(target).key
+    parts = [canonical_text(func), str(target), machine, json.dumps(options, sort_keys=True), compiler_fingerprint()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -215,22 +220,34 @@ class KernelBuilder:
     def _start(self, key: str, func: Function, target: Any, cache: Cache | None) -> Future[CompiledKernel]:
         from ...target.codegen.llvm import emit_kernel
 
+        if is_c(target):
+            require_compiler()
         lowered = self.compiler.lower(func, target)
-        symbol = f"al_{key[:20]}"
-        emitted = emit_kernel(lowered.prim_func.with_attr("global_symbol", symbol), target)
+        symbol, name = f"al_{key[:20]}", lowered.prim_fn_var.name_hint
+        prim_func = lowered.prim_func.with_attr("global_symbol", symbol)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(min(8, os.cpu_count() or 1))
-        return self._pool.submit(self._finish, key, lowered.prim_fn_var.name_hint, emitted, target, cache)
+        if is_c(target):
+            return self._pool.submit(self._finish_c, key, name, symbol, c_text(prim_func, symbol), cache)
+        return self._pool.submit(self._finish, key, name, emit_kernel(prim_func, target), target, cache)
+
+    def _finish_c(self, key: str, name: str, symbol: str, emitted: CText, cache: Cache | None) -> CompiledKernel:
+        made = CompiledKernel(key, name, symbol, object_code(emitted.text), emitted.workspace_bytes, 0, emitted.arg_types, (), False)
+        return _kept(made, cache)
 
     def _finish(self, key: str, name: str, emitted: Any, target: Any, cache: Cache | None) -> CompiledKernel:
         from ...target.build.llvm import compile_text
 
         code = compile_text(emitted.ir_text, target)
-        kernel = CompiledKernel(key, name, emitted.symbol, code, emitted.workspace_bytes, emitted.workspace_bytes_per_task,
-                                tuple(emitted.arg_types), tuple(emitted.implicit))
-        if cache is not None:
-            cache.put(key, kernel.to_bytes())
-        return kernel
+        return _kept(CompiledKernel(key, name, emitted.symbol, code, emitted.workspace_bytes, emitted.workspace_bytes_per_task,
+                                    tuple(emitted.arg_types), tuple(emitted.implicit)), cache)
+
+
+def _kept(kernel: CompiledKernel, cache: Cache | None) -> CompiledKernel:
+    """A finished kernel, put into the cache."""
+    if cache is not None:
+        cache.put(kernel.key, kernel.to_bytes())
+    return kernel
 
 
 def _cached(cache: Cache | None, key: str) -> Future[CompiledKernel] | None:
@@ -243,14 +260,20 @@ def _cached(cache: Cache | None, key: str) -> Future[CompiledKernel] | None:
 
 
 def kernel_sources(functions: Mapping[str, Function], target: Any) -> dict[str, Callable[[], str]]:
-    """The kernels' LLVM IR (``ll``) and assembly (``asm``) as functions that make the text when asked, as this build would."""
+    """The kernels' C (``c``), or LLVM IR (``ll``) and assembly (``asm``), as functions that make the text when asked, as this build would."""
     context = PassContext.current()
+
+    def lowered(func: Function, name: str) -> PrimFunc:
+        return te_compiler.TECompiler().lower(func, target).prim_func.with_attr("global_symbol", name)
 
     def ir(func: Function, name: str) -> str:
         from ...target.codegen.llvm import emit_kernel
 
-        lowered = te_compiler.TECompiler().lower(func, target).prim_func
-        return emit_kernel(lowered.with_attr("global_symbol", name), target).ir_text
+        return emit_kernel(lowered(func, name), target).ir_text
+
+    def c() -> str:
+        with context:
+            return library_text({name: lowered(func, name) for name, func in functions.items()})
 
     def texts(convert: Callable[[str], str]) -> str:
         with context:
@@ -261,7 +284,7 @@ def kernel_sources(functions: Mapping[str, Function], target: Any) -> dict[str, 
 
         return texts(lambda text: assembly_of(text, target))
 
-    return {"ll": lambda: texts(str), "asm": assembly}
+    return {"c": c} if is_c(target) else {"ll": lambda: texts(str), "asm": assembly}
 
 
 def jit_function(lowered: te_compiler.CachedFunc, target: Any) -> Any:

@@ -18,6 +18,7 @@ from ..function import Function
 from ..op.shape_func.registry import flatten_types
 from ..transform.bind import bind_params_by_name
 from . import vm_pipeline
+from .c_kernels import is_c, require_compiler
 from .external import generate_external
 from .interpreter import Executor
 from .kernels import KernelBuilder, kernel_key
@@ -239,6 +240,8 @@ class VMCompiler:
         if self._lowered is None:
             raise ArgumentError("codegen: call lower first")
         mod, target = self._lowered
+        if is_c(target):
+            require_compiler()  # before a kernel that cannot be made is left to the operators' rules
         with target, KernelBuilder(cache=open_cache("kernels")) as builder:
             mod, external = generate_external(mod)
             kernels = _Kernels(target, builder)
