@@ -14,6 +14,7 @@ from anchorleg.ir.transform import PassContext
 from anchorleg.relay.backend.graph_nodes import Entry, GraphNode, TensorInfo
 from anchorleg.relay.backend.graph_plan_memory import plan_memory
 from anchorleg.relay.backend.placement import main_target, place
+from anchorleg.relay.backend.storage_info import graph_plan_memory
 from anchorleg.runtime import cpu, cuda, load_module
 from anchorleg.runtime.vm import Executable, VirtualMachine
 from anchorleg.support.errors import ArgumentError, ArtifactError, TargetError
@@ -229,3 +230,40 @@ def test_machines_without_the_device() -> None:
     x = relay.var("x", shape=(3, 4))
     with pytest.raises(TargetError, match="no target was given for devices of type 2"):
         relay.vm.compile(IRModule.from_expr(on_device(relay.exp(x), cuda(0))), "llvm")
+
+
+# ---------------------------------------------------------------------------------------------------------- storage
+
+
+def fused(expr: Any) -> relay.Function:
+    return relay.transform.FuseOps(0)(relay.transform.InferType()(IRModule.from_expr(expr)))["main"]
+
+
+def test_the_storage_of_every_expression() -> None:
+    x, y = relay.var("x", shape=(10,)), relay.var("y", shape=(1,))
+    first = relay.exp(y)
+    total = relay.add(x, first)
+    func = fused(relay.Function([x, y], relay.exp(relay.exp(relay.exp(total)))))
+    plan = graph_plan_memory(func).expr_to_storage_info
+    ids = [i for info in plan.values() for i in info.storage_ids]
+    assert len(set(ids)) == 4 and len(plan) == len(ids) == 7
+    sizes = {i: s for info in plan.values() for i, s in zip(info.storage_ids, info.storage_sizes)}
+    assert sizes == {0: 40, 1: 4, 2: 4, 3: 40}  # the bytes that each was made for
+
+
+def test_storage_in_other_memory_scopes() -> None:
+    near, far = (VirtualDevice(cpu(0), Target("llvm"), scope) for scope in ("global", "global.texture"))
+    x = relay.var("x", shape=(10,))
+    body: Any = x
+    for i in range(6):
+        body = on_device(relay.exp(body), far if i % 2 else near)
+    mod = relay.transform.InferType()(IRModule.from_expr(relay.Function([x], body)))
+    planned = place(mod, [Target("llvm")])
+    func = relay.transform.FuseOps(0)(planned)["main"]
+    scopes: dict[int, set[str]] = {}
+    for info in graph_plan_memory(func).expr_to_storage_info.values():
+        for i, d in zip(info.storage_ids, info.virtual_devices):
+            scopes.setdefault(i, set()).add(d.memory_scope)
+    assert all(len(s) == 1 for s in scopes.values()) and {"global", "global.texture"} == set.union(*scopes.values())
+    graph = json.loads(relay.build(mod, "llvm").get_graph_json())["attrs"]
+    assert set(graph["storage_scope"][1]) == {"global", "global.texture"}

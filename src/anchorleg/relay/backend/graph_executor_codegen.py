@@ -50,7 +50,7 @@ def infos_of(ty: Any, what: str) -> list[TensorInfo]:
     return infos
 
 
-class _Flattener(Walker):
+class Flattener(Walker):
     """Turns the expressions of ``main`` into graph nodes; the result of a visit is a list of entries."""
 
     def __init__(self, name_kernel: NameKernel, mod: IRModule | None = None) -> None:
@@ -72,7 +72,7 @@ class _Flattener(Walker):
         if len(infos) != 1 or not isinstance(var.checked_type, TensorType):
             raise UnsupportedOpError(f"the graph executor takes tensors only; parameter {var.name_hint!r} is a {var.checked_type}")
         name = self.names.fresh(var.name_hint)
-        self.memo[id(var)] = (var, self.add(GraphNode(name, None, (), infos, origin=var.span, device=where_of(var))))
+        self.memo[id(var)] = (var, self.add(GraphNode(name, None, (), infos, origin=var.span, **_place(var))))
 
     def visit_Var(self, var: Var) -> list[Entry]:
         raise UnsupportedOpError(f"variable {var.name_hint!r} is not bound in main")
@@ -84,7 +84,7 @@ class _Flattener(Walker):
             # folding leaves views of the original weights; here they get the memory they are run from, and the view goes
             constant.data = self.params[name] = ndarray.aligned(constant.data)
             info = TensorInfo(tuple(constant.data.shape), str(constant.data.dtype))
-            found = self._constants[id(constant)] = self.add(GraphNode(name, None, (), (info,), device=where_of(constant)))
+            found = self._constants[id(constant)] = self.add(GraphNode(name, None, (), (info,), **_place(constant)))
         return found
 
     def visit_Tuple(self, tup: Tuple) -> Any:
@@ -114,13 +114,19 @@ class _Flattener(Walker):
         if external is not None:
             return self.add(GraphNode(self.names.fresh(external.symbol), external.symbol, inputs, infos, origin=origin))
         if func.get_attr("relay.reshape_only") and len(inputs) == 1:
-            return self.add(GraphNode(self.names.fresh("reshape_nop"), NOP, inputs, infos, origin=origin, device=where_of(func)))
+            return self.add(GraphNode(self.names.fresh("reshape_nop"), NOP, inputs, infos, origin=origin, **_place(func)))
         name = COPY if is_op(func.body, "device_copy") else self.name_kernel(func)
-        return self.add(GraphNode(self.names.fresh(name), name, inputs, infos, origin=origin, device=where_of(func)))
+        return self.add(GraphNode(self.names.fresh(name), name, inputs, infos, origin=origin, **_place(func)))
 
     def visit_default(self, node: Any) -> Any:
         raise UnsupportedOpError(f"the graph executor has no control flow: main holds a {type(node).__name__}; "
                                  "build for the VM (relay.vm.compile)")
+
+
+def _place(node: Any) -> dict[str, Any]:
+    """Where a variable, a constant or a primitive function says that values are."""
+    device = node.virtual_device_
+    return {"device": where_of(node), "scope": device.memory_scope if device is not None else ""}
 
 
 def _callee(func: Any) -> str:
@@ -131,7 +137,7 @@ def _callee(func: Any) -> str:
 
 def flatten_main(func: Function, name_kernel: NameKernel, mod: IRModule | None = None) -> GraphCode:
     """A fused, typed function as a graph with its memory planned; ``mod`` has the functions compiled elsewhere that it calls."""
-    flattener = _Flattener(name_kernel, mod)
+    flattener = Flattener(name_kernel, mod)
     for param in func.params:
         flattener.add_parameter(param)
     heads = flattener.visit(func.body)

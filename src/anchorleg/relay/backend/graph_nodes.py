@@ -24,16 +24,16 @@ class TensorInfo(NamedTuple):
 class GraphNode:
     """An input (``func_name`` None), a kernel call, a copy between devices (``__copy``), or a reshape that shares its input's memory (``__nop``).
 
-    ``device`` is the type and number of the device that holds its outputs.
+    ``device`` is the type and number of the device that holds its outputs, ``scope`` the memory scope there.
     """
 
-    __slots__ = ("name", "func_name", "inputs", "outputs", "attrs", "origin", "device")
+    __slots__ = ("name", "func_name", "inputs", "outputs", "attrs", "origin", "device", "scope")
 
     def __init__(self, name: str, func_name: str | None, inputs: Sequence[Entry], outputs: Sequence[TensorInfo],
-                 attrs: dict[str, str] | None = None, origin: Any = None, device: tuple[int, int] = (1, 0)) -> None:
+                 attrs: dict[str, str] | None = None, origin: Any = None, device: tuple[int, int] = (1, 0), scope: str = "") -> None:
         self.name, self.func_name = name, func_name
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
-        self.attrs, self.origin, self.device = dict(attrs or {}), origin, device
+        self.attrs, self.origin, self.device, self.scope = dict(attrs or {}), origin, device, scope
 
     @property
     def is_input(self) -> bool:
@@ -73,6 +73,9 @@ def graph_json(nodes: Sequence[GraphNode], heads: Sequence[Entry], storage: Sequ
     attrs["device_index"] = ["list_int", [kind for kind, _ in devices]]
     if any(number for _, number in devices):
         attrs["device_id"] = ["list_int", [number for _, number in devices]]
+    scopes = [node.scope or "global" for node in nodes for _ in node.outputs]
+    if any(scope != "global" for scope in scopes):
+        attrs["storage_scope"] = ["list_str", scopes]
     document = {
         "nodes": [n.to_json() for n in nodes],
         "arg_nodes": [i for i, n in enumerate(nodes) if n.is_input],

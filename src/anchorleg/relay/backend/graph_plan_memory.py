@@ -1,7 +1,7 @@
 """Static memory planning: which tensors of a graph share storage.
 
 Nodes run in order, so a tensor lives from its node to its last reader.  Storage that has come free is taken again by
-the tensor of the same device that fits it best; among equals the one freed last is taken, whose bytes are most likely still cached.
+the tensor of the same device and memory scope that fits it best; among equals the one freed last is taken, whose bytes are most likely still cached.
 """
 from __future__ import annotations
 
@@ -45,13 +45,18 @@ def alias_roots(nodes: Sequence[GraphNode]) -> dict[Entry, Entry]:
     return roots
 
 
+def _place(node: GraphNode) -> tuple[tuple[int, int], str]:
+    """The memory that a node's outputs are in; scope ``global`` is where they are without any."""
+    return node.device, "" if node.scope == "global" else node.scope
+
+
 class _Planner:
     def __init__(self, nodes: Sequence[GraphNode], heads: Sequence[Entry]) -> None:
         self.nodes = nodes
         self.roots = alias_roots(nodes)
         self.storage: list[list[int]] = []
         self.sizes: list[int] = []
-        self.devices: list[tuple[int, int]] = []
+        self.places: list[tuple[tuple[int, int], str]] = []
         self.fixed: set[int] = set()
         self.free: list[int] = []
         self.last_use = self._last_uses(heads)
@@ -87,25 +92,25 @@ class _Planner:
             return self.storage[root.node][root.index]
         need = tensor_bytes(node.outputs[i])
         if node.is_input:
-            at = self._new(need, node.device)
+            at = self._new(need, _place(node))
             self.fixed.add(at)
             return at
-        return self._take(need, node.device)
+        return self._take(need, _place(node))
 
-    def _new(self, size: int, device: tuple[int, int]) -> int:
+    def _new(self, size: int, place: tuple[tuple[int, int], str]) -> int:
         self.sizes.append(size)
-        self.devices.append(device)
+        self.places.append(place)
         return len(self.sizes) - 1
 
-    def _take(self, need: int, device: tuple[int, int]) -> int:
-        free = [s for s in self.free if self.devices[s] == device]
+    def _take(self, need: int, place: tuple[tuple[int, int], str]) -> int:
+        free = [s for s in self.free if self.places[s] == place]
         fitting = [s for s in free if need <= self.sizes[s] <= need * GROWTH_LIMIT]
         if fitting:
             chosen = min(reversed(fitting), key=lambda s: self.sizes[s])
         else:
             smaller = [s for s in free if self.sizes[s] < need <= self.sizes[s] * GROWTH_LIMIT]
             if not smaller:
-                return self._new(need, device)
+                return self._new(need, place)
             chosen = max(smaller, key=lambda s: self.sizes[s])
             self.sizes[chosen] = need
         self.free.remove(chosen)
