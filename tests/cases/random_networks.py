@@ -456,13 +456,15 @@ FAMILIES: dict[str, Callable[[int], tuple[onnx.ModelProto, dict[str, np.ndarray]
 }
 
 
-def reference(model: onnx.ModelProto, values: dict[str, np.ndarray]) -> list[np.ndarray]:
-    """ONNX Runtime's results, on one thread."""
+def reference(model: onnx.ModelProto, values: dict[str, np.ndarray], rewrite: bool = True) -> list[np.ndarray]:
+    """ONNX Runtime's results, on one thread; without ``rewrite``, each operator by itself."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
+    if not rewrite:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return session.run(None, values)
 

@@ -97,7 +97,7 @@ def run_guarded(factory: Any, folder: Path, values: Mapping[str, Any] | None = N
     for tensor in factory.facts.inputs:
         (folder / f"in_{tensor.symbol}").write_bytes(np.ascontiguousarray(inputs_of(factory, values or {})[tensor.name]).tobytes())
     names = [n for n in [*sources.files, "driver.c"] if n.endswith((".c", ".S"))]
-    done = subprocess.run([compiler, "-std=c99", *flags, "-o", "model", *names, "-lm"], cwd=folder, capture_output=True, text=True)
+    done = subprocess.run([compiler, "-std=c99", *flags, *WARNINGS, "-o", "model", *names, "-lm"], cwd=folder, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr[:4000]
     done = subprocess.run(["./model"], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, f"status {done.returncode}: {done.stderr[:4000]}"

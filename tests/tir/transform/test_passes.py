@@ -89,6 +89,17 @@ def test_remove_no_op():
         'a[0] = T.float32(0.0)\nif i >= 3:\n    a[0] = T.float32(1.0)\nT.call_extern("int32", "go")')
 
 
+def test_memory_that_nobody_reads_goes():
+    a, v, w = tir.decl_buffer((8,), name="a"), tir.Var("v", "handle"), tir.Var("w", "handle")
+    dead, handed = (tir.Buffer(x, "float32", (4,), name=x.name) for x in (v, w))
+    s = tir.SeqStmt([tir.BufferStore(dead, tir.BufferLoad(a, [I]), [0]), tir.BufferStore(a, tir.const(1.0), [0]), tir.BufferStore(dead, tir.const(1.0), [1])])
+    text = stmt_text(T.remove_no_op(PrimFunc([a, I], tir.Allocate(v, "float32", [4], tir.const(True), s))).body)
+    assert text == "a[0] = T.float32(1.0)"
+    s = tir.SeqStmt([tir.BufferStore(handed, tir.const(1.0), [0]), tir.Evaluate(tir.call_extern("int32", "go", w))])
+    kept = PrimFunc([a], tir.Allocate(w, "float32", [4], tir.const(True), s))
+    assert T.remove_no_op(kept) is kept
+
+
 def test_vectorize_forms():
     a, b = tir.decl_buffer((64,), name="a"), tir.decl_buffer((64,), name="b")
 

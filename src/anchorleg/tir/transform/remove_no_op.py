@@ -1,4 +1,4 @@
-"""``RemoveNoOp``: statements without effect disappear: empty loops and branches, pure expressions, unused bindings and memory."""
+"""``RemoveNoOp``: statements without effect disappear: empty loops and branches, pure expressions, unused bindings, and memory that nobody reads."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +11,7 @@ from .. import stmt as ts
 from ..buffer import BufferLoad
 from ..equal import expr_deep_equal
 from ..function import PrimFunc
-from ..functor import StmtMutator, contains, kids
+from ..functor import StmtMutator, contains, kids, post_order
 from .common import func_pass, is_no_op
 
 
@@ -21,11 +21,26 @@ def is_pure(e: Any) -> bool:
         intrin.CallEffectKind.Opaque, intrin.CallEffectKind.UpdateState, intrin.CallEffectKind.ControlJump))
 
 
-class _RemoveNoOp(StmtMutator):
-    """Works innermost first; ``used`` gathers the variables of all statements kept so far."""
+def _written_only(func: PrimFunc) -> set[int]:
+    """The variables (by ``id``) of memory that the function allocates, stores to, and never reads or hands out."""
+    own: set[int] = set()
+    read: set[int] = set()
+    for n in post_order(func.body):
+        if isinstance(n, ts.Allocate):
+            own.add(id(n.buffer_var))
+        elif isinstance(n, BufferLoad):
+            read.add(id(n.buffer.data))
+        elif isinstance(n, tir.Var):
+            read.add(id(n))
+    return own - read
 
-    def __init__(self) -> None:
+
+class _RemoveNoOp(StmtMutator):
+    """Works innermost first; ``used`` gathers the variables of all statements kept so far, ``unread`` has those of memory nobody reads."""
+
+    def __init__(self, unread: set[int]) -> None:
         super().__init__()
+        self.unread = unread
         self.used: set[int] = set()
         self._seen: set[int] = set()
 
@@ -62,6 +77,8 @@ class _RemoveNoOp(StmtMutator):
     def visit_BufferStore(self, s: ts.BufferStore) -> ts.Stmt:
         v = s.value
         if isinstance(v, BufferLoad) and v.buffer is s.buffer and all(expr_deep_equal(a, b) for a, b in zip(v.indices, s.indices)):
+            return ts.Evaluate(0)
+        if id(s.buffer.data) in self.unread and is_pure(v):
             return ts.Evaluate(0)
         self.use(v, *s.indices)
         self.use_buffer(s.buffer)
@@ -125,7 +142,7 @@ class _RemoveNoOp(StmtMutator):
 
 def remove_no_op(func: PrimFunc) -> PrimFunc:
     """The function without statements that do nothing."""
-    return _RemoveNoOp().func(func)
+    return _RemoveNoOp(_written_only(func)).func(func)
 
 
 RemoveNoOp = func_pass("RemoveNoOp", remove_no_op)

@@ -190,7 +190,7 @@ class Expressions:
         if name in ("Mul", "Min"):
             return Value(f"{a.at(EQUALITY)} && {b.at(EQUALITY)}", LAND, "bool", 0, 1)
         if name == "Sub":
-            return Value(f"{a.at(EQUALITY + 1)} != {b.at(EQUALITY + 1)}", EQUALITY, "bool", 0, 1)
+            return Value(f"{a.at(RELATION + 1)} != {b.at(RELATION + 1)}", EQUALITY, "bool", 0, 1)
         return self._division(name, "uint8", a, b)
 
     def _ring(self, name: str, dtype: str, a: Value, b: Value) -> Value:
@@ -270,7 +270,7 @@ class Expressions:
                 return integer(int(decided), "bool")
             a, b, _ = self._common(dtype, a, b)
         symbol, level = _COMPARE[name]
-        return Value(f"{a.at(level + 1)} {symbol} {b.at(level + 1)}", level, "bool", 0, 1)
+        return Value(f"{a.at(RELATION + 1)} {symbol} {b.at(RELATION + 1)}", level, "bool", 0, 1)  # compilers warn of comparisons of comparisons
 
     def _not(self, node: tir.Not) -> Steps:
         a = yield self.value(node.a)
@@ -353,7 +353,7 @@ class Expressions:
             return value if source == target else Value(f"({storage_type(target)}){value.at(UNARY)}", UNARY, target)
         if t.kind == "bool":
             zero = self.float_constant(0.0, source) if s.is_float else integer(0, source)
-            return value if value.ctype == "bool" else Value(f"{value.at(EQUALITY + 1)} != {zero.text}", EQUALITY, "bool", 0, 1)
+            return value if value.ctype == "bool" else Value(f"{value.at(RELATION + 1)} != {zero.text}", EQUALITY, "bool", 0, 1)
         if t.is_float:
             if not s.is_float and value.constant is not None and abs(value.constant) <= 1 << 24:
                 return self.float_constant(float(value.constant), target)
