@@ -26,6 +26,7 @@ from .graph_runner import runner
 from .module import Module, PythonModule
 from .ndarray import NDArray, aligned, aligned_bytes, array, empty
 from .packed_func import PackedFunc
+from .packed_node import PackedNode
 from .params import load_param_dict
 from .profiling import BenchmarkResult, measure
 
@@ -153,6 +154,7 @@ class GraphExecutor:
         self._table = np.zeros(max(1, sum(arities)), np.uintp)
         self._records = np.zeros((max(1, len(self._calls)), 3), np.uintp)
         self._workspace_slots: list[int] = []
+        self._packed_nodes: list[PackedNode] = []
         self._segments: list[Any] = []
         position = 0
         for number, ((_, node), arity) in enumerate(zip(self._calls, arities)):
@@ -188,12 +190,21 @@ class GraphExecutor:
         if kernel is None:
             raise ArtifactError(f"the library has no function {node.function!r}, which node {node.name!r} calls: if an external compiler takes it, "
                                 "import the module with its code into the library")
+        if isinstance(kernel, PackedFunc) and kernel.handle:
+            self._packed_nodes.append(self._packed_node(kernel, node))
+            self._records[number] = (runner().packed_thunk, self._packed_nodes[-1].address, arguments)
+            self._native_call(number)
+            return
         if isinstance(kernel, PackedFunc):
             self._segments.append((kernel, node))
             return
         self._workspace_slots.append(position + arity - 1)
         self._records[number] = (runner().thunk(arity), kernel.address, arguments)
         self._native_call(number)
+
+    def _packed_node(self, function: PackedFunc, node: GraphNode) -> PackedNode:
+        graph = self.graph
+        return PackedNode(function, [(graph.shapes[e], graph.dtypes[e], self._device_of(e)) for e in (*node.inputs, *node.outputs)])
 
     def _native_call(self, number: int) -> None:
         """Lengthen the last stretch of native calls, or begin one."""
@@ -417,7 +428,8 @@ class GraphExecutor:
 
     def _failure(self, number: int) -> AnchorlegError:
         node = self._calls[number][1]
-        text = _native.last_error_text()
+        kernel = self._kernels.get(node.function or "")
+        text = _native.last_error_of(kernel) if isinstance(kernel, PackedFunc) else _native.last_error_text()
         detail = f": {text}" if text else ""
         return AnchorlegError(f"node {node.name!r} (kernel {node.function!r}) failed with status {self._status.value}{detail}")
 
@@ -432,7 +444,7 @@ class GraphExecutor:
             self._make_ready()
         node = self._calls[number][1]
         kernel = self._kernels.get(node.function or "")
-        if isinstance(kernel, PackedFunc):
+        if isinstance(kernel, PackedFunc) and not kernel.handle:
             self._run_external(kernel, node)
         else:
             self.run_calls(number, 1)

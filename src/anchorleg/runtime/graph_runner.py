@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 from . import llvm as _llvm
 from .native import NativeLibrary
+from .packed_node import THUNK
 
 _COMMON_ARITIES = range(1, 25)
 
@@ -74,8 +75,8 @@ class Runner:
         self._lock = threading.Lock()
         self._libraries: list[NativeLibrary] = []
         self._thunks: dict[int, int] = {}
-        base = self._load(_LOOP, _COMMON_ARITIES, ["al_graph_run", "al_call_copy"])
-        self.copy_thunk = base["al_call_copy"]
+        base = self._load(_LOOP + THUNK, _COMMON_ARITIES, ["al_graph_run", "al_call_copy", "al_call_packed_node"])
+        self.copy_thunk, self.packed_thunk = base["al_call_copy"], base["al_call_packed_node"]
         self.run_address = base["al_graph_run"]
         self.run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(self.run_address)
 

@@ -260,6 +260,11 @@ def last_error_text() -> str:
     return text.decode(errors="replace")
 
 
+def last_error_of(function: PackedFunc) -> str:
+    """The text that a packed function's library left on this thread."""
+    return _error_reader(function._keep)()
+
+
 def get_num_threads() -> int:
     """How many threads parallel kernels of this process use."""
     return ctypes.CFUNCTYPE(ctypes.c_int)(runtime_library()["al_num_threads"])()
