@@ -7,7 +7,7 @@ import pytest
 import anchorleg
 from anchorleg import relay
 from anchorleg.ir.module import IRModule
-from anchorleg.relay.transform.byte_weights import scaled_bytes
+from anchorleg.relay.transform.byte_weights import scaled_integers
 from anchorleg.target import Target
 
 RNG = np.random.default_rng(0)
@@ -20,17 +20,17 @@ def made(units, inner, scale, low=-127, high=127):
 
 @pytest.mark.parametrize("scale", [0.013, 1 / 3, RNG.random(20).astype(np.float32) * 0.01 + 1e-4])
 @pytest.mark.parametrize("low, high", [(-127, 127), (-128, 127), (-60, 50)])
-def test_scaled_bytes_are_found_exactly(scale, low, high):
+def test_scaled_integers_are_found_exactly(scale, low, high):
     _, w = made(20, 300, scale, low, high)
-    found = scaled_bytes(w)
-    assert found is not None and found.values.dtype == np.int8
+    found = scaled_integers(w)
+    assert found is not None and found.values.dtype == np.int16
     np.testing.assert_array_equal(found.values.astype(np.float32) * found.scales[:, None], w)
 
 
 def test_rows_of_zeros_and_single_values():
     w = np.zeros((3, 5), np.float32)
     w[1, 2] = 0.7
-    found = scaled_bytes(w)
+    found = scaled_integers(w)
     np.testing.assert_array_equal(found.values.astype(np.float32) * found.scales[:, None], w)
 
 
@@ -41,7 +41,7 @@ def test_other_weights_are_left_alone():
     huge[6, 0] = np.inf
     wide = (RNG.integers(-1000, 1001, (8, 300)) * np.float32(0.01)).astype(np.float32)
     for weight in (off, huge, wide, RNG.standard_normal((8, 300)).astype(np.float32)):
-        assert scaled_bytes(weight) is None
+        assert scaled_integers(weight) is None
 
 
 def passed(x, w, target="llvm"):

@@ -23,6 +23,8 @@ OPTIMIZE: tuple[str, ...] = (
     "CombineParallelDense",
     "CombineParallelBatchMatmul",
     "FoldConstant",
+    "DequantizedProducts",
+    "FoldQuantizeScale",
     "IntegerProducts",
     "FoldScaleAxis",
     "FoldConstant",

@@ -11,7 +11,7 @@ _PUBLIC = {
     "AlterOpLayout": "alter_op_layout", "AnnotateTarget": "annotate_target", "MergeCompilerRegions": "merge_compiler_regions",
     "MergeComposite": "merge_composite", "PartitionGraph": "partition_graph", "AnnotateSpans": "annotate_spans", "AnnotateUsedMemory": "annotate_used_memory", "SpanCheck": "annotate_spans", "BackwardFoldScaleAxis": "fold_scale_axis",
     "ByteWeights": "byte_weights", "CanonicalizeCast": "canonicalize_cast", "CapturePostDfsIndexInSpans": "annotate_spans", "CanonicalizeOps": "canonicalize_ops", "CombineParallelBatchMatmul": "combine_parallel", "CombineParallelConv2D": "combine_parallel",
-    "CombineParallelDense": "combine_parallel", "ConvertLayout": "convert_layout", "DeadCodeElimination": "dead_code_elimination",
+    "CombineParallelDense": "combine_parallel", "ConvertLayout": "convert_layout", "DeadCodeElimination": "dead_code_elimination", "DequantizedProducts": "dequantized_products", "FoldQuantizeScale": "fold_quantize_scale",
     "Defunctionalization": "defunctionalization", "DefuseOps": "defuse_ops", "DynamicToStatic": "dynamic_to_static", "EliminateCommonSubexpr": "eliminate_common_subexpr",
     "EtaExpand": "eta_expand", "FastMath": "fast_math", "FoldConstant": "fold_constant", "FoldExplicitPadding": "fold_explicit_padding", "FoldScaleAxis": "fold_scale_axis",
     "FirstOrderGradient": "first_order_gradient", "ForwardFoldScaleAxis": "fold_scale_axis", "FuseOps": "fuse_ops", "gradient": "gradients", "InferType": "infer_type", "InferTypeLocal": "infer_type",

@@ -13,7 +13,7 @@ A product with few rows waits for its weights to come from memory, of which ther
 """
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Iterator, NamedTuple
 
 import numpy as np
 
@@ -29,58 +29,68 @@ MANY_ROWS = 64    # rows from which arithmetic takes the time, not memory
 _TRIED_FIRST = 4  # outputs that tell whether the rest is worth looking at
 
 
-class ScaledBytes(NamedTuple):
-    """A matrix (units, in) of bytes, and the scale of each unit."""
+class Scaled(NamedTuple):
+    """A matrix (units, in) of whole numbers, and the scale of each unit."""
 
     values: np.ndarray
     scales: np.ndarray
 
 
-def scaled_bytes(weight: np.ndarray) -> ScaledBytes | None:
-    """A float32 matrix as bytes and scales whose products are exactly its elements; None when there are none such."""
-    if not np.isfinite(weight).all() or (weight.size and _rows(weight[:_TRIED_FIRST]) is None):
+def scaled_integers(weight: np.ndarray, low: int = -128, high: int = 127) -> Scaled | None:
+    """A float32 matrix as int16 numbers from ``low`` to ``high`` and scales whose products are exactly its elements; None when there are none."""
+    if not np.isfinite(weight).all():
         return None
-    return _rows(weight)
+    first = weight[:_TRIED_FIRST]
+    if weight.size > SMALL and _rows(first, low, high, np.abs(first).max()) is None:
+        return None
+    return _rows(weight, low, high, np.abs(weight).max(initial=0))
 
 
-def _rows(weight: np.ndarray) -> ScaledBytes | None:
-    values, scales = np.zeros(weight.shape, np.int8), np.ones(len(weight), np.float32)
+def _rows(weight: np.ndarray, low: int, high: int, most: float) -> Scaled | None:
+    values, scales = np.zeros(weight.shape, np.int16), np.ones(len(weight), np.float32)
     left = np.flatnonzero(weight.any(axis=1))
-    for candidate in _candidates(weight):
+    for candidate in _candidates(weight, most, max(-low, high)):
         if not len(left):
             break
         rows, scale = weight[left], candidate[left]
-        found, fits = _exactly(rows, scale)
+        found, fits = _exactly(rows, scale, low, high)
         values[left[fits]], scales[left[fits]] = found[fits], scale[fits]
         left = left[~fits]
-    return None if len(left) else ScaledBytes(values, scales)
+    return None if len(left) else Scaled(values, scales)
 
 
-def _exactly(rows: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _exactly(rows: np.ndarray, scale: np.ndarray, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
     """(whole multiples of the scales, whether these times the scales are the rows)"""
     with np.errstate(all="ignore"):
         whole = np.rint(rows / scale[:, None])
-        fits = ((whole >= -128) & (whole <= 127) & (whole.astype(np.float32) * scale[:, None] == rows)).all(axis=1)
-    return np.where(fits[:, None], whole, 0).astype(np.int8), fits
+        fits = ((whole >= low) & (whole <= high) & (whole.astype(np.float32) * scale[:, None] == rows)).all(axis=1)
+    return np.where(fits[:, None], whole, 0).astype(np.int16), fits
 
 
-def _candidates(weight: np.ndarray) -> Any:
-    """Scales to try, the likeliest first: the largest element is 127 or 128 of them, in its row or in all; or the least distance tells."""
+def _candidates(weight: np.ndarray, most: float, limit: int) -> Iterator[np.ndarray]:
+    """Scales to try, the likeliest first: the largest element is 127 (128, 255) of them, in its row or in all; or the least distance tells."""
     top = np.abs(weight).max(axis=1)
-    whole = np.full_like(top, top.max())
-    counts: list[Any] = [(top, 127), (whole, 127), (top, 128), (whole, 128)]
-    for most, count in (*counts, (top, None)):
-        count = _steps(weight, top) if count is None else count
-        scale = (most / count).astype(np.float32)
-        yield from (scale, np.nextafter(scale, np.float32(0)), np.nextafter(scale, np.float32(np.inf)))
+    whole = np.full_like(top, most)
+    for count in (n for n in (127, 128, 255) if n <= limit):
+        yield from _near(top / count)
+        yield from _near(whole / count)
+    for rows, largest in ((weight, top), (weight.reshape(1, -1), whole)):
+        yield from _near(largest / _steps(rows, limit))
 
 
-def _steps(weight: np.ndarray, top: np.ndarray) -> np.ndarray:
-    """How many of the least distances between elements the largest one is."""
-    ordered = np.sort(np.abs(weight), axis=1)
+def _near(scale: np.ndarray) -> Iterator[np.ndarray]:
+    """A scale and the floats beside it: what it was divided from was rounded."""
+    scale = scale.astype(np.float32)
+    yield from (scale, np.nextafter(scale, np.float32(0)), np.nextafter(scale, np.float32(np.inf)))
+
+
+def _steps(rows: np.ndarray, limit: int) -> np.ndarray:
+    """How many of the least distances between elements the largest one is, row by row."""
+    ordered = np.sort(np.abs(rows), axis=1)
     gaps = np.diff(np.concatenate([np.zeros_like(ordered[:, :1]), ordered], axis=1), axis=1)
-    least = np.where(gaps > top[:, None] * 1e-4, gaps, np.inf).min(axis=1)
-    return np.clip(np.rint(top / least), 1, 128)
+    with np.errstate(all="ignore"):
+        least = np.where(gaps > ordered[:, -1:] * 1e-4, gaps, np.inf).min(axis=1)
+        return np.clip(np.rint(ordered[:, -1] / least), 1, limit)
 
 
 def _worth_it(old: Any) -> bool:
@@ -101,11 +111,11 @@ def byte_weights(func: Function, mod: Any, ctx: Any) -> Function:
         return func
 
     def rule(old: Any, new: Any) -> RelayExpr:
-        found = scaled_bytes(old.args[1].data.numpy()) if _worth_it(old) else None
+        found = scaled_integers(old.args[1].data.numpy()) if _worth_it(old) else None
         if found is None:
             return new
         attrs = old.attrs.replace(units=len(found.scales), out_dtype="float32")
-        product = call("nn.dense", new.args[0], constant(found.values, "int8"), attrs=attrs, span=old.span)
+        product = call("nn.dense", new.args[0], constant(found.values.astype(np.int8), "int8"), attrs=attrs, span=old.span)
         return call("multiply", product, constant(found.scales, "float32"), span=old.span)
 
     return rewrite_exprs(func, rule)  # type: ignore[return-value]

@@ -29,7 +29,7 @@ from .common import call, constant, declare_pass, is_op, mentions, rewrite_exprs
 PRODUCTS = ("nn.dense", "nn.conv2d")
 WORD = 4  # bytes that one dot product multiplies
 _BYTES = ("int8", "uint8")
-_RESHAPES = ("reshape", "expand_dims", "squeeze", "transpose", "layout_transform")  # which may stand between the shift and the product
+RESHAPES = ("reshape", "expand_dims", "squeeze", "transpose", "layout_transform")  # which may stand between the shift and the product
 
 
 class _Shifted(NamedTuple):
@@ -53,7 +53,7 @@ class _Weight(NamedTuple):
 def shifted_bytes(old: RelayExpr, new: RelayExpr) -> _Shifted | None:
     """``new`` as bytes less a number; None when it is nothing of the kind.  ``old`` is the same before rewriting, with its types."""
     around: list[Any] = []
-    while is_op(old, *_RESHAPES):
+    while is_op(old, *RESHAPES):
         around.append(new)
         old, new = _first(old, new)
     zero: int | RelayExpr = 0

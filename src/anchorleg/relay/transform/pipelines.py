@@ -24,6 +24,8 @@ OPTIMIZE: tuple[str, ...] = (
     "CombineParallelDense",
     "CombineParallelBatchMatmul",
     "FoldConstant",           # weights of the steps above become constants again
+    "DequantizedProducts",    # products of dequantised bytes by integer ones, which the next but one multiplies as bytes
+    "FoldQuantizeScale",      # one factor where bytes are scaled twice
     "IntegerProducts",        # products of shifted bytes by products of the bytes themselves; needs the weights constant
     "FoldScaleAxis",          # scales move into convolution weights
     "FoldConstant",

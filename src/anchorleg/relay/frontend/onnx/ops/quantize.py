@@ -30,7 +30,12 @@ def along(n: NodeContext, x: RelayExpr, p: RelayExpr, axis: int, block: int = 0)
 
 def quantized(n: NodeContext, x: RelayExpr, scale: RelayExpr, zero: RelayExpr | None, dtype: str) -> RelayExpr:
     """x / scale + zero, rounded (halves to even) and cut to the type; scale and zero broadcast already."""
-    scaled = round_half_even(n, call("divide", x, n.to(scale, n.dtype(x))))
+    return rounded(n, call("divide", x, n.to(scale, n.dtype(x))), zero, dtype)
+
+
+def rounded(n: NodeContext, x: RelayExpr, zero: RelayExpr | None, dtype: str) -> RelayExpr:
+    """x + zero, rounded (halves to even) and cut to the type; zero broadcasts already."""
+    scaled = round_half_even(n, x)
     if zero is not None:
         scaled = call("add", scaled, cast(zero, n.dtype(scaled)))
     low, high = dtype_limits(dtype)
@@ -130,9 +135,10 @@ def conv_integer(n: NodeContext) -> RelayExpr:
 
 
 def requantized(n: NodeContext, acc: RelayExpr, factor: RelayExpr, y_scale: RelayExpr, y_zero: RelayExpr, axis: int) -> RelayExpr:
-    """int32 sums times a factor (one, or one per entry of ``axis``), as the result's integers."""
-    real = call("multiply", cast(acc, n.dtype(factor)), along(n, acc, factor, axis))
-    return quantized(n, real, along(n, acc, y_scale, axis), along(n, acc, y_zero, axis), n.dtype(y_zero))
+    """int32 sums times a factor (one, or one per entry of ``axis``) over the result's scale, as the result's integers."""
+    ratio = call("divide", factor, reshape(y_scale, []))
+    real = call("multiply", cast(acc, n.dtype(factor)), along(n, acc, ratio, axis))
+    return rounded(n, real, along(n, acc, y_zero, axis), n.dtype(y_zero))
 
 
 @op("QLinearMatMul")
@@ -141,6 +147,8 @@ def qlinear_matmul(n: NodeContext) -> RelayExpr:
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = n.needs(8)
     acc = _integer_product(n, a, b, a_zero, b_zero)
     axis = n.rank(acc) - 1
+    if all(n.rank(s) == 0 or n.dims(s) == (1,) for s in (a_scale, y_scale)):
+        return requantized(n, acc, call("multiply", reshape(a_scale, []), b_scale), y_scale, y_zero, axis)
     real = call("multiply", call("multiply", cast(acc, n.dtype(a_scale)), along(n, acc, a_scale, axis - 1)), along(n, acc, b_scale, axis))
     return quantized(n, real, along(n, acc, y_scale, axis), along(n, acc, y_zero, axis), n.dtype(y_zero))
 
