@@ -11,7 +11,7 @@ from hypothesis import strategies as hs
 
 from anchorleg.relay.backend.memory import ALGORITHMS, BufferInfo, lower_bound, plan_offsets, plan_pools
 from anchorleg.relay.backend.memory.buffers import aligned_bound
-from anchorleg.relay.backend.memory.picture import draw
+from anchorleg.relay.backend.memory.picture import draw, ticks
 from anchorleg.support.errors import ArgumentError, BuildError
 
 BUFFERS = hs.lists(hs.tuples(hs.integers(1, 500), hs.integers(0, 20), hs.integers(0, 6)), min_size=1, max_size=25).map(
@@ -133,6 +133,18 @@ def test_the_picture_is_xml_with_a_rectangle_for_each_buffer():
     root = ET.fromstring(draw(plan_pools(buffers, [("p", 4096)]), "x & y"))
     titles = [t.text for t in root.iter("{http://www.w3.org/2000/svg}title")]
     assert len(titles) == 2 and titles[0].startswith("a<b>: 100 bytes at")
+
+
+def test_the_picture_has_scales_and_names_where_there_is_room():
+    buffers = [BufferInfo("tvmgen_m_fused_nn_dense_add_out", 3000, 0, 3), BufferInfo("tvmgen_m_fused_nn_softmax_out", 40, 0, 0)]
+    texts = [t.text for t in ET.fromstring(draw(plan_pools(buffers, [("p", None)]))).iter("{http://www.w3.org/2000/svg}text")]
+    assert {"dense_add", "3000 bytes", "2 kB", "0", "3", "step"} <= set(texts) and "softmax" not in texts  # 40 of 3040 bytes: too low for a line
+
+
+@pytest.mark.parametrize("end, whole, found", [(4, True, [0, 1, 2, 3]), (333776, False, [0, 50000, 100000, 150000, 200000, 250000, 300000]),
+                                               (0, False, [0]), (75, True, list(range(0, 75, 5)))])
+def test_scales_have_round_numbers(end, whole, found):
+    assert ticks(end, 20 if whole else 8, whole) == found
 
 
 def test_many_buffers_are_planned_quickly():
