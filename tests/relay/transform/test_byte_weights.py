@@ -27,6 +27,13 @@ def test_scaled_integers_are_found_exactly(scale, low, high):
     np.testing.assert_array_equal(found.values.astype(np.float32) * found.scales[:, None], w)
 
 
+def test_numbers_are_as_small_as_can_be():
+    q, w = made(20, 300, 0.01, -85, 85)
+    q[:, 0], w[:, 0] = 85, np.float32(85) * np.float32(0.01)
+    found = scaled_integers(w, -255, 255)
+    np.testing.assert_array_equal(found.values, q)
+
+
 def test_rows_of_zeros_and_single_values():
     w = np.zeros((3, 5), np.float32)
     w[1, 2] = 0.7

@@ -54,9 +54,19 @@ def _rows(weight: np.ndarray, low: int, high: int, most: float) -> Scaled | None
             break
         rows, scale = weight[left], candidate[left]
         found, fits = _exactly(rows, scale, low, high)
+        if fits.any():
+            found, scale = _smallest(rows, found, scale, low, high)
         values[left[fits]], scales[left[fits]] = found[fits], scale[fits]
         left = left[~fits]
     return None if len(left) else Scaled(values, scales)
+
+
+def _smallest(rows: np.ndarray, found: np.ndarray, scale: np.ndarray, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers that are all multiples of one divided by it, where the larger scale is as exact."""
+    common = np.maximum(np.gcd.reduce(found.astype(np.int64), axis=1), 1)
+    larger = (scale * common).astype(np.float32)
+    fewer, fits = _exactly(rows, larger, low, high)
+    return np.where(fits[:, None], fewer, found), np.where(fits, larger, scale)
 
 
 def _exactly(rows: np.ndarray, scale: np.ndarray, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
