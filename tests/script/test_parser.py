@@ -551,3 +551,41 @@ def test_integers_without_a_type_are_indices() -> None:
 
     value = f.body.value
     assert isinstance(value, IntImm) and value.dtype == "int64"
+
+
+def test_parts_of_buffers_count_as_what_they_are_parts_of() -> None:
+    @T.prim_func
+    def f(A: T.Buffer((8, 8), "int32"), B: T.Buffer((8,), "int32")):
+        for i in range(8):
+            with T.block():
+                vi = T.axis.spatial(8, i)
+                row = T.match_buffer(A[vi, 0:8], (8,), "int32")
+                B[vi] = row[0] + row[7]
+
+    block = f.body.block.body.body.block
+    assert [r.buffer.name for r in block.reads] == ["A"] and block.reads[0].region[1].extent.value == 8
+
+
+def test_reducers_and_device_intrinsics() -> None:
+    @T.prim_func
+    def f(A: T.Buffer((8,), "float32")):
+        with T.attr(T.comm_reducer(lambda x, y: T.max(x, y), [T.float32(0)]), "reduce_scope", T.reinterpret("handle", T.uint64(0))):
+            T.tvm_fill_fragment(A.data, 16, 16, 16, 0, T.float32(0), dtype="handle")
+            T.ptx_mma("float32", "m8n8k4", A.data, 0)
+            A[0] = T.float32(T.tvm_warp_activemask())
+
+    reducer = f.body.node
+    assert isinstance(reducer, tir.CommReducer) and isinstance(reducer.result[0], tir.Max) and reducer.lhs[0].dtype == "float32"
+    fill, mma, mask = f.body.body.seq
+    assert (fill.value.dtype, mma.value.dtype, mask.value.value.dtype) == ("handle", "float32", "int32")
+    assert mma.value.args[0].value == "m8n8k4"
+
+
+def test_variables_that_are_there_get_values_of_their_type() -> None:
+    @T.prim_func
+    def f():
+        i = T.int32()
+        with T.LetStmt(42, var=i):
+            T.evaluate(i)
+
+    assert f.body.value.dtype == f.body.var.dtype == "int32"

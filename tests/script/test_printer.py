@@ -235,3 +235,23 @@ def test_deep_programs_need_no_recursion() -> None:
     for i in range(20000):
         e = e * n + i
     assert len(_over(ts.Evaluate(e), n).script()) > 100000
+
+
+def test_regions_and_axes_that_no_slice_states() -> None:
+    a, n, m, vi = Buffer(None, "int32", [64], name="A"), tir.Var("n"), tir.Var("m"), tir.Var("vi")
+    odd = Range.from_min_extent(n // 3, (n + m) // 3 - n // 3)
+    axis = tir.IterVar(odd, vi)
+    realize = tir.BlockRealize([n // 3], True, tir.Block([axis], [tir.BufferRegion(a, [odd])], [], "odd", ts.Evaluate(vi)))
+    text = _same(_over(realize, a, n, m)).script()
+    assert "T.Range.from_min_extent" in text
+
+
+def test_reducers_and_attributes_with_nodes_of_the_function() -> None:
+    @T.prim_func
+    def f(A: T.Buffer((8,), "float32"), b: T.handle):
+        B = T.match_buffer(b, (8,))
+        T.func_attr({"inputs": [b], "buffers": {"first": A, "second": B}})
+        T.attr(T.comm_reducer(lambda x0, y0, x1, y1: (T.min(x0, x1), y0 + y1), [T.float32(0), T.int32(1)]), "reduce_scope", 0)
+        A[0] = B[0]
+
+    _same(f)

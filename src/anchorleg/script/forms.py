@@ -65,9 +65,11 @@ class BufferForm:
 
 
 def _dim(value: Any, name: str) -> PrimExpr:
-    """A dimension as an expression."""
+    """A dimension as an expression; a text names a variable of its own."""
     if isinstance(value, tir.IterVar):
         return value.var
+    if isinstance(value, str):
+        return tir.Var(value)
     if isinstance(value, bool) or not isinstance(value, (int, PrimExpr)):
         raise ArgumentError(f"buffer {name!r}: a dimension is an integer expression, got {type(value).__name__} {value!r}")
     return as_dim_expr(value)

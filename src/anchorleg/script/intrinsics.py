@@ -13,8 +13,8 @@ from ..ir.op import Op
 from ..support.errors import ArgumentError
 from ..tir import expr as tir
 from ..tir import op
-from ..tir import reducer as _reducer
 from ..tir.buffer import Buffer, BufferLoad
+from ..tir.dtypes import info as dtype_info
 from .forms import dtype_text
 
 Function = Callable[..., Any]
@@ -140,6 +140,35 @@ def BufferLoadOf(buffer: Buffer, indices: Any) -> BufferLoad:
     return BufferLoad(buffer, [op.convert(_value(i)) for i in indices])
 
 
+def comm_reducer(combiner: Callable[..., Any], identity: Any) -> tir.CommReducer:
+    """A reducer: ``combiner(*lhs, *rhs)`` gives how two values (or tuples of them) combine, ``identity`` the neutral ones."""
+    start = [op.convert(e) for e in (identity if isinstance(identity, (list, tuple)) else [identity])]
+    lhs, rhs = ([tir.Var(f"{side}{i}", e.dtype) for i, e in enumerate(start)] for side in ("x", "y"))
+    result = combiner(*lhs, *rhs)
+    return tir.CommReducer(lhs, rhs, result if isinstance(result, (list, tuple)) else [result], start)
+
+
+def _registered(name: str, dtype: str) -> Function:
+    """An intrinsic without a rule of its own: its dtype first, as a keyword, or ``dtype`` where none is named."""
+    op_ = Op.get(f"tir.{name}")
+
+    def made(*args: Any, **kwargs: Any) -> PrimExpr:
+        given = kwargs.pop("dtype", None)
+        if given is None and args and isinstance(args[0], str) and _is_dtype(args[0]):
+            given, args = args[0], args[1:]
+        return tir.Call(dtype_text(given or dtype), op_, [op._argument(_value(a)) for a in args])
+
+    made.__name__ = made.__qualname__ = name
+    return made
+
+
+def _is_dtype(text: str) -> bool:
+    try:
+        return dtype_info(text).bits >= 0
+    except ArgumentError:
+        return False
+
+
 def _comparison(fn: Function) -> Function:
     return _two(fn)
 
@@ -150,14 +179,22 @@ def reduced(kind: str) -> Function:
     return _two(maker)
 
 
+# intrinsics of devices: name → the dtype of a call that names none
+_DEVICE = {**dict.fromkeys("tvm_fill_fragment tvm_load_matrix_sync tvm_mma_sync tvm_bmma_sync tvm_store_matrix_sync".split(), "handle"),
+           **dict.fromkeys("tvm_warp_shuffle tvm_warp_shuffle_up tvm_warp_shuffle_down tvm_warp_activemask".split(), "int32"),
+           **dict.fromkeys(("ptx_mma ptx_mma_sp ptx_ldmatrix ptx_cp_async ptx_cp_async_bulk ptx_commit_group ptx_wait_group ptx_cp_async_barrier "
+                            "ptx_init_barrier_thread_count ptx_arrive_barrier ptx_arrive_barrier_expect_tx ptx_wait_barrier create_barriers "
+                            "mma_store mma_fill").split(), "")}
+
 INTRINSICS: dict[str, Function] = {
+    **{name: _registered(name, dtype) for name, dtype in _DEVICE.items()},
     **{name: _plain(getattr(op, name)) for name in _PLAIN}, **{name: _dtype_first(getattr(op, name)) for name in _DTYPE_FIRST},
     **{name: _plain(getattr(op, ours)) for name, ours in _RENAMED.items()},
     "tvm_struct_get": tvm_struct_get, "tvm_access_ptr": tvm_access_ptr, "type_annotation": type_annotation, "Cast": Cast, "cast": cast,
     "Select": Select, "Ramp": Ramp, "Broadcast": Broadcast, "Shuffle": Shuffle, "Let": Let, "Div": Div, "div": Div, "call": call,
-    "max": reduced("max"), "min": reduced("min"), "Max": reduced("max"), "Min": reduced("min"), "comm_reducer": _reducer.comm_reducer,
+    "max": reduced("max"), "min": reduced("min"), "Max": reduced("max"), "Min": reduced("min"), "comm_reducer": comm_reducer,
     "BufferLoad": BufferLoadOf, "Add": _two(op.add), "Sub": _two(op.subtract), "Mul": _two(op.multiply), "Mod": _two(op.truncmod),
     "EQ": _comparison(op.equal), "NE": _comparison(op.not_equal), "LT": _comparison(op.less), "LE": _comparison(op.less_equal),
     "GT": _comparison(op.greater), "GE": _comparison(op.greater_equal), "fabs": _plain(op.abs),
-    "StringImm": tir.StringImm, "ramp": Ramp, "broadcast": Broadcast,
+    "StringImm": tir.StringImm, "Call": call, "ramp": Ramp, "broadcast": Broadcast,
 }

@@ -527,8 +527,10 @@ def _alloc_buffer(parser: FunctionParser, form: forms.BlockAllocation, name: str
 
 
 def _binding(parser: FunctionParser, form: forms.Binding, name: str) -> tuple[Any, Wrapper | None]:
-    value, span = _constant(as_operand(form.value)), parser.span()
-    var = form.var if isinstance(form.var, tir.Var) else tir.Var(name, value.dtype, _pointer_type(value))
+    value, span = as_operand(form.value), parser.span()
+    given = form.var if isinstance(form.var, tir.Var) else None
+    value = op.const(value, given.dtype) if given is not None and not isinstance(value, PrimExpr) else _constant(value)
+    var = given if given is not None else tir.Var(name, value.dtype, _pointer_type(value))
     return var, lambda rest: ts.LetStmt(var, value, rest, span)
 
 

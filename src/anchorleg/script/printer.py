@@ -22,7 +22,7 @@ from ..tir.block import Block, BlockRealize, BufferRegion, MatchBufferRegion
 from ..tir.buffer import Buffer, BufferLoad
 from ..tir.equal import expr_deep_equal
 from ..tir.function import PrimFunc
-from ..tir.functor import post_order
+from ..tir.functor import free_candidates, post_order
 from ..tir.printer import _EXPRS, _LOW, Printer, _Piece
 from .intrinsics import INTRINSICS
 from .regions import extent_between
@@ -43,6 +43,7 @@ class ScriptPrinter(Printer):
         self.owners: dict[int, Buffer] = {}  # id of a pointer → the buffer that it goes by
         self.known: set[int] = set()  # ids of variables and buffers that the text has defined
         self.waiting: dict[int, list[Buffer]] = {}  # id of a variable → buffers to state once it is defined
+        self.mentioned: set[int] = set()  # ids of variables that body or attributes speak of
         self.tail = True  # whether nothing follows in the present scope
 
     # ------------------------------------------------------------ names
@@ -238,7 +239,14 @@ class ScriptPrinter(Printer):
         yield from self.scoped(line, line, s.body)
 
     def _range_slice(self, r: Range) -> str:
-        return f"{self.text(r.min)}:{self.text(r.min + r.extent)}"
+        """A range as a slice, where reading that back gives the range."""
+        stop = r.min + r.extent
+        if expr_deep_equal(extent_between(r.min, stop), r.extent):
+            return f"{self.text(r.min)}:{self.text(stop)}"
+        return self._exact_range(r)
+
+    def _exact_range(self, r: Range) -> str:
+        return f"T.Range.from_min_extent({self.text(r.min)}, {self.text(r.extent)})"
 
     def visit_Allocate(self, s: ts.Allocate) -> Any:
         extra = "" if _is_true(s.condition) else f", condition={self.text(s.condition)}"
@@ -295,7 +303,10 @@ class ScriptPrinter(Printer):
         return self.literal(node)
 
     def _range(self, r: Range) -> str:
-        return f"T.Range({self.text(r.min)}, {self.text(r.min + r.extent)})"
+        stop = r.min + r.extent
+        if isinstance(r.min, IntImm) and r.min.value == 0 or not expr_deep_equal(stop - r.min, r.extent):
+            return self._exact_range(r)
+        return f"T.Range({self.text(r.min)}, {self.text(stop)})"
 
     # ------------------------------------------------------------ blocks
 
@@ -363,6 +374,8 @@ class ScriptPrinter(Printer):
             return self.name(value, value.name)
         if isinstance(value, PrimExpr):
             return self.text(value)
+        if isinstance(value, tir.CommReducer):
+            return self._reducer(value)
         if isinstance(value, Mapping) or hasattr(value, "keys") and hasattr(value, "__getitem__"):
             return "{" + ", ".join(f"{self.literal(k)}: {self.literal(value[k])}" for k in value.keys()) + "}"
         if isinstance(value, tuple):
@@ -374,21 +387,31 @@ class ScriptPrinter(Printer):
         kind = getattr(value, "kind", None)
         return f"T.target({value.export()!r})" if kind is not None and hasattr(value, "export") else repr(value)
 
+    def _reducer(self, r: tir.CommReducer) -> str:
+        names = ", ".join(self.name(v, v.name) for v in (*r.lhs, *r.rhs))
+        result = ", ".join(map(self.text, r.result))
+        return f"T.comm_reducer(lambda {names}: ({result},), [{', '.join(map(self.text, r.identity_element))}])"
+
     # ------------------------------------------------------------ functions
 
     def func(self, f: PrimFunc, name: str | None = None) -> str:
         """The function as text."""
         symbol = f.get_attr("global_symbol")
         shown = name or str(symbol or "main")
+        self.mentioned = {id(v) for v in (*_values_in(dict(f.attrs or {})), *free_candidates(f.body)) if isinstance(v, tir.Var)}
         self.put("@T.prim_func" if symbol is not None else "@T.prim_func(private=True)")
         parameters = ", ".join(self._parameter_text(p, b) for p, b in zip(f.params, f.buffers))
         self.put(f"def {shown}({parameters}){_result_text(f.ret_type)}:")
         self.indent += 1
-        self._attributes(f, shown)
+        late = any(isinstance(n, (Buffer, PrimExpr)) for n in _values_in(dict(f.attrs or {})))
+        if not late:
+            self._attributes(f, shown)
         self._free_variables(f)
         for p, b in zip(f.params, f.buffers):
             if b is not None and not self._in_annotation(p, b):
                 self._made(b, "T.match_buffer", f"{self.name(p, p.name)}, ")
+        if late:
+            self._attributes(f, shown)
         self._views(f)
         self.visit(f.body)
         self.indent -= 1
@@ -397,7 +420,7 @@ class ScriptPrinter(Printer):
     def _in_annotation(self, p: tir.Var, b: Buffer) -> bool:
         """Whether the annotation of a parameter can state its buffer."""
         plain = not any(isinstance(n, tir.Var) for e in (*b.shape, *b.strides, b.elem_offset) for n in post_order(e))
-        return plain and type(p) is tir.Var and p.dtype == "handle" and p.type_annotation is None and self.owners.get(id(b.data)) is b
+        return plain and id(p) not in self.mentioned and type(p) is tir.Var and p.dtype == "handle" and p.type_annotation is None and self.owners.get(id(b.data)) is b
 
     def _parameter_text(self, p: tir.Var, b: Buffer | None) -> str:
         if b is not None and self._own(b):
@@ -493,6 +516,21 @@ def _builds(fn: Callable[..., Any], args: list[Any], e: tir.Call) -> bool:
     return isinstance(made, tir.Call) and made.op is e.op and made.dtype == e.dtype and len(made.args) == len(e.args) and all(
         a is b or type(a) is type(b) and isinstance(a, (IntImm, FloatImm, tir.StringImm)) and (a.dtype, a.value) == (b.dtype, b.value)
         for a, b in zip(made.args, e.args))
+
+
+def _values_in(value: Any) -> list[Any]:
+    """Everything inside attributes, nested containers laid out flat."""
+    found: list[Any] = []
+    stack = [value]
+    while stack:
+        each = stack.pop()
+        if isinstance(each, Mapping):
+            stack.extend([*each.keys(), *each.values()])
+        elif isinstance(each, (list, tuple)):
+            stack.extend(each)
+        else:
+            found.append(each)
+    return found
 
 
 def pointer_scope(v: tir.Var) -> str:

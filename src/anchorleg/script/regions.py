@@ -12,11 +12,10 @@ from ..tir.buffer import Buffer, BufferLoad
 
 
 def subscript(buffer: Buffer, index: Any) -> BufferLoad | BufferRegion:
-    """``buffer[index]``: an element; with slices that have a step or, in the last place, constant ends, a vector of elements; with
-    others a region."""
+    """``buffer[index]``: an element; with slices that have a step a vector of elements, with other slices (or ranges) a region."""
     parts = list(index) if isinstance(index, (tuple, list)) else [index]
     _check_rank(buffer, parts)
-    if not any(isinstance(p, slice) for p in parts):
+    if not any(isinstance(p, (slice, Range)) for p in parts):
         return BufferLoad(buffer, [_index(buffer, p) for p in parts])
     if any(isinstance(p, slice) and p.step is not None for p in parts):
         return BufferLoad(buffer, vector_indices(buffer, parts))
@@ -41,6 +40,8 @@ def _index(buffer: Buffer, value: Any) -> PrimExpr:
 
 
 def _range(buffer: Buffer, part: Any, dim: PrimExpr) -> Range:
+    if isinstance(part, Range):
+        return part
     if not isinstance(part, slice):
         return Range.from_min_extent(_index(buffer, part), 1)
     low = as_dim_expr(0) if part.start is None else _index(buffer, part.start)

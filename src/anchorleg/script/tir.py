@@ -4,6 +4,7 @@ Types (``T.int32``, ``T.handle``, ``T.Buffer``), statements (``statements.py``) 
 """
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ..ir.expr import FloatImm, IntImm, Range
@@ -13,7 +14,7 @@ from .intrinsics import INTRINSICS
 from .statements import (Assert, AxisMaker, BufferMaker, Else, If, LetStmt, Then, While, alloc_buffer, allocate, allocate_const, attr, block,
                          block_attr, buffer_store, decl_buffer, env_thread, evaluate, func_attr, func_ret, grid, init, iter_var, launch_thread, let,
                          match_buffer, meta_var, parallel, reads, realize, serial, target, thread_binding, unroll, var, vectorized, where, writes)
-from .types import TYPES, PtrMaker
+from .types import TYPES, PtrMaker, ScalarType
 
 Buffer = BufferMaker()
 axis = AxisMaker()
@@ -22,12 +23,15 @@ ptr = pointer = Ptr
 buffer_decl = buffer = Buffer
 preflattened_buffer = match_buffer
 
+_VECTOR = re.compile(r"(bool|u?int(8|16|32|64)|b?float(16|32|64))x[1-9][0-9]*")
 _NAMES: dict[str, Any] = {**INTRINSICS, **TYPES}
 
 
 def __getattr__(name: str) -> Any:
     if name in _NAMES:
         return _NAMES[name]
+    if _VECTOR.fullmatch(name):
+        return ScalarType(name)
     raise AttributeError(f"the script language has no T.{name}")
 
 

@@ -100,7 +100,11 @@ def block_access_regions(block: Block) -> tuple[list[BufferRegion], list[BufferR
     for part in (block.init, block.body):
         if part is not None:
             detector.visit(part)
-    own = [*block.alloc_buffers, *detector.local]
+    own = [*block.alloc_buffers, *detector.local, *(m.buffer for m in block.match_buffers)]
+    for m in block.match_buffers:  # what happens to a part happens to its source
+        for found in (detector.reads, detector.writes):
+            if id(m.buffer) in found.found:
+                found.add(m.source.buffer, [IntSet.from_range(r) for r in m.source.region])
     writes = detector.writes.regions(own)
     return detector.reads.regions([*own, *(w.buffer for w in writes if block.init is not None)]), writes
 
