@@ -22,6 +22,7 @@ def test_rooms_are_the_same_modules():
         assert tvm._ffi.base.TVMError is tvm.TVMError
         assert relay.analysis._ffi_api._test_type_solver()
         assert tvm.topi.x86.schedule_injective
+        assert relay.op._make.concatenate is relay.concatenate and not hasattr(relay.op._make, "no_such_operator")
         shim.uninstall()
         import sys
         assert not any(n == "tvm" or n.startswith("tvm.") for n in sys.modules)

@@ -27,7 +27,7 @@ ADDRESSES: dict[str, str] = {
     "contrib.cudnn": f"{_ROOMS}.absent",
     "contrib.cublas": f"{_ROOMS}.absent",
     "contrib.nnpack": f"{_ROOMS}.absent",
-    "relay.op._make": f"{_ROOMS}.ffi_api",
+    "relay.op._make": f"{_ROOMS}.relay_make",
     "runtime._ffi_api": f"{_ROOMS}.runtime_ffi_api",
     "target._ffi_api": f"{_ROOMS}.ffi_api",
     "ir._ffi_api": f"{_ROOMS}.ffi_api",

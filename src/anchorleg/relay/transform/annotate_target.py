@@ -172,6 +172,7 @@ def AnnotateTarget(targets: str | Sequence[str], include_non_call_ops: bool = Tr
         raise ArgumentError(f"AnnotateTarget: the names of compilers are expected, got {targets!r}")
 
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
+        from ..op import contrib  # noqa: F401  (registers what the compilers known here take)
         from .infer_type import InferType
 
         def annotate(func: Function) -> Function:
