@@ -22,7 +22,7 @@ from .schedule import (accumulate_locally, extent_of, find_anchor, inline_produc
                        schedule_other, work_of)
 
 
-MANY_COLUMNS = 1 << 12  # what a width that is not known is taken for
+USUAL_WIDTHS = (7, 10, 13, 14, 20, 26, 28, 40, 52, 56, 80, 112, 160)  # what a width that is not known may be
 IN_FLIGHT = 12  # independent sums that keep the multiply-add units of current processors busy
 
 
@@ -48,8 +48,8 @@ def _rounds(extent: int, tile: int) -> int:
 
 
 @functools.lru_cache(maxsize=1024)
-def conv_tile(height: int, width: int, chunks: int, vectors: int, registers: int, filled: float = 1.0) -> Tile:
-    """The tile with the least estimated time per output.
+def conv_tile(height: int, width: int | None, chunks: int, vectors: int, registers: int, filled: float = 1.0) -> Tile:
+    """The tile with the least estimated time per output, of a plane of that height and width (None: not known).
 
     A step of the sum costs one multiply-add per accumulator, and a load per weight vector and per input value; at least as
     many steps must be in flight as the latency of a multiply-add asks.  Vectors that fill only a part of a register
@@ -57,18 +57,24 @@ def conv_tile(height: int, width: int, chunks: int, vectors: int, registers: int
     """
     best, chosen = float("inf"), Tile(1, 1, 1)
     for blocks in (b for b in (1, 2, 3, 4, 6) if chunks % b == 0):
-        for cols in range(1, min(width, registers) + 1):
+        for cols in range(1, min(width or registers, registers) + 1):
             for rows in range(1, min(height, registers // cols) + 1) if cols == width else (1,):
                 sums, weights, values = blocks * rows * cols * vectors, blocks * vectors, rows * cols
                 if sums + weights + (1 if weights > 1 else 0) > registers:
                     continue
                 steps = max(sums * filled, (weights + values) / 2, IN_FLIGHT * filled)
-                waste = _rounds(height, rows) * rows * _rounds(width, cols) * cols / (height * width)
+                waste = _rounds(height, rows) * rows / height * _waste(width, cols)
                 crowded = max(0, sums - registers // 2) / registers
                 cost = steps / sums * waste + 0.02 * (weights + values) / sums + 0.1 / values + 0.1 * crowded
                 if cost < best - 1e-9:
                     best, chosen = cost, Tile(blocks, rows, cols)
     return chosen
+
+
+def _waste(width: int | None, cols: int) -> float:
+    """How many columns are computed for each that is wanted."""
+    widths = USUAL_WIDTHS if width is None else (width,)
+    return sum(_rounds(w, cols) * cols / w for w in widths) / len(widths)
 
 
 def conv2d_packed(data: Tensor, kernel: Tensor, strides: Any, padding: Any, dilation: Any, groups: int, data_layout: str,
@@ -120,7 +126,7 @@ def schedule_conv2d_NCHWc(outs: Any, target: Any = None) -> Schedule:
             schedule_other(s, op, target)
     lanes = lanes_of(target, anchor.output(0).dtype)
     _, chunks, height, width, block = dims(anchor.output(0))
-    height, width = (d if isinstance(d, int) else n for d, n in ((height, 1), (width, MANY_COLUMNS)))
+    height, width = height if isinstance(height, int) else 1, width if isinstance(width, int) else None
     tile = conv_tile(height, width, _chunks_per_group(anchor, chunks), max(1, block // lanes), registers_of(target),
                      max(0.5, min(1.0, block / lanes)))
     local = s[accumulate_locally(s, anchor, home)]
@@ -184,10 +190,22 @@ def _tile_output(s: Schedule, final: ComputeOp, tile: Tile, lanes: int, work: fl
     shared = parallelise(s, stage, outer, work)
     if padding is not None:
         s[padding].compute_at(stage, shared)
-        s[padding].vectorize(_lane_parts(s[padding], padding.axis[-1], lanes)[-1])
+        _copy_padded(s[padding], lanes)
     return xo
 
 
+def _copy_padded(stage: Any, lanes: int) -> None:
+    """Loops of a padded copy: vectors of channels; of columns where each plane lies by itself, the ends of a row apart."""
+    *_, y, x, lane = stage.op.axis
+    if extent_of(lane) >= MIN_LANES:
+        stage.vectorize(_lane_parts(stage, lane, lanes)[-1])
+    elif extent_of(lane) == 1 and lanes > 1:
+        outer, inner = stage.split(x, factor=lanes)
+        stage.vectorize(inner)
+        stage.pragma(y, "loop_partition_hint", True)  # of the loop within
+
+
+MIN_LANES = 4  # channels that are worth a vector
 LARGE_BYTES = 1 << 20  # padded inputs beyond this, a second-level cache, are padded a stripe at a time
 MOST_STRIPE_BYTES = 384 << 10
 UNKNOWN_STRIPE = 4  # rows in a stripe of a plane whose size is not known
@@ -199,7 +217,7 @@ def _large_padding(anchor: Operation) -> ComputeOp | None:
     What is not known is taken to be large.
     """
     padded = anchor.input_tensors[0]
-    if not padded.op.tag.endswith(",pad") or dims(padded)[4] < 4:
+    if not padded.op.tag.endswith(",pad") or dims(padded)[4] < MIN_LANES and isinstance(dims(padded)[3], int):
         return None
     if not all(isinstance(d, int) for d in dims(padded)):
         return padded.op
@@ -223,7 +241,7 @@ def _padded_rows(anchor: Operation, padding: Operation | None, tile: Tile) -> in
 
 
 STRIPE_BYTES = 128 << 10  # of padded input kept between rows: a fraction of a second-level cache
-UNKNOWN_COLUMNS = 8  # columns per tile of a plane whose width is not known
+UNKNOWN_COLUMNS = 7  # columns per tile of a plane whose width is not known
 EDGE_COLUMNS = 4  # columns per tile where the borders have loops of their own
 
 
@@ -294,7 +312,7 @@ def _depthwise_loops(s: Schedule, final: ComputeOp, anchor: Operation, padding: 
             stage.pragma(axis, "loop_partition_hint", True)
     elif padding is not None:
         s[padding].compute_at(stage, outer)
-        s[padding].vectorize(_lane_parts(s[padding], padding.axis[-1], lanes)[-1])
+        _copy_padded(s[padding], lanes)
     return xo
 
 

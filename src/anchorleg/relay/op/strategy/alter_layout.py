@@ -33,6 +33,11 @@ def channel_block(channels: int, lanes: int) -> int:
     return channels if block < 4 and channels <= lanes else block
 
 
+def input_block(channels: int, lanes: int, known: bool) -> int:
+    """By how many channels to pack what a convolution reads; few channels of a plane whose size is not known stay planes, which rows are copied of."""
+    return 1 if channels < 4 and not known else channel_block(channels, lanes)
+
+
 def for_processor() -> Any:
     """The current target when it is a processor whose vectors data may be packed for; else None."""
     target = Target.current(allow_none=True)
@@ -95,7 +100,7 @@ def alter_conv2d(attrs: Any, inputs: Sequence[Any], tinfos: Sequence[Any], out_t
     if attrs.groups == channels == rows["O"] and attrs.groups > 1:
         return _depthwise(attrs, inputs, channels, outputs, rows, lanes)
     per_in, per_out = channels // attrs.groups, outputs // attrs.groups
-    ic, oc = _offered_block(inputs[0], per_in) or channel_block(per_in, lanes), channel_block(per_out, lanes)
+    ic, oc = _offered_block(inputs[0], per_in) or input_block(per_in, lanes, known), channel_block(per_out, lanes)
     if oc < 4 or (attrs.groups > 1 and ic < 4):
         return None
     filtered = _winograd(attrs, inputs, rows, out_type, ic, oc, registers_of(target)) if known else None

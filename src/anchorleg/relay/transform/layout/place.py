@@ -79,9 +79,18 @@ class Mover:
             return expr
         key = (id(expr), src, dst)
         if key not in self._made:
-            moved = call("layout_transform", expr, attrs=make_attrs("layout_transform", src_layout=src, dst_layout=dst))
-            self._made[key] = (expr, moved)
+            self._made[key] = (expr, self._moved(expr, src, dst))
         return self._made[key][1]
+
+    @staticmethod
+    def _moved(expr: RelayExpr, src: str, dst: str) -> RelayExpr:
+        """A change of layout; where it only adds a last block of size 1, or drops it, no element moves."""
+        rank = len(primal(src))
+        if dst[:-2] == src == primal(src) and dst[-2] == "1":
+            return call("expand_dims", expr, attrs=make_attrs("expand_dims", axis=rank, num_newaxis=1))
+        if src[:-2] == dst == primal(dst) and src[-2] == "1":
+            return call("squeeze", expr, attrs=make_attrs("squeeze", axis=[rank]))
+        return call("layout_transform", expr, attrs=make_attrs("layout_transform", src_layout=src, dst_layout=dst))
 
     def restore(self, value: Value) -> RelayExpr:
         """The value in the program's layout."""
