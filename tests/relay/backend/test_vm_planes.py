@@ -91,3 +91,13 @@ def test_no_images_at_all(name: str) -> None:
     exe, _ = compiled(name)
     data = np.zeros((0, NETS[name][0], 5, 6), "float32")
     assert VirtualMachine(exe, cpu()).run(data).numpy().shape[0] == 0
+
+
+@pytest.mark.parametrize("level, packed", [(0, False), (2, True), (3, True)])
+def test_layouts_are_packed_from_the_default_level_on(level: int, packed: bool) -> None:
+    x = relay.var("x", shape=(1, 16, relay.Any(), relay.Any()))
+    with transform.PassContext(opt_level=level):
+        exe = vm_compile(IRModule.from_expr(relay.Function([x], conv(16, 16, 1)(x))), "llvm")
+    assert any("NCHWc" in e.name for e in exe.packed) == packed
+    data = RNG.standard_normal((1, 16, 3, 9)).astype("float32")
+    assert VirtualMachine(exe, cpu()).run(data).numpy().shape == (1, 16, 3, 9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from ...ir.module import IRModule
+from ...ir.transform import PassContext
 from ...target.target import Target
 from ..transform.pipelines import pipeline
 from .external import lower_external
@@ -41,6 +42,10 @@ OPTIMIZE: tuple[str, ...] = (
     "DeadCodeElimination",
 )
 
+# Passes of level 3 that run at the default level as well: kernels over unknown sizes are fast in packed layouts only.
+FROM_DEFAULT_LEVEL: tuple[str, ...] = ("EliminateCommonSubexpr", "FoldScaleAxis", "AlterOpLayout")
+DEFAULT_LEVEL = 2
+
 FUSE: tuple[str, ...] = ("FuseOps",)  # primitive functions; external compilers get theirs next
 
 # From primitive functions to explicit memory.
@@ -56,7 +61,8 @@ LOWER: tuple[str, ...] = (
 def optimise(mod: IRModule, targets: Sequence[Any] = ()) -> IRModule:
     """The module after target-independent and layout passes; its devices, where it names any, are planned before and after."""
     known = targets or [Target.current() or Target("llvm")]
-    return settle(pipeline(OPTIMIZE, ("EtaExpand",))(place(mod, known)), known)
+    more = FROM_DEFAULT_LEVEL if PassContext.current().opt_level >= DEFAULT_LEVEL else ()
+    return settle(pipeline(OPTIMIZE, ("EtaExpand", *more))(place(mod, known)), known)
 
 
 def lower(mod: IRModule, external_targets: Sequence[Any] = ()) -> IRModule:
