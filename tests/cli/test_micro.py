@@ -35,6 +35,23 @@ def test_micro_writes_a_project_that_runs(model, tmp_path, capsys):
     assert "product" in (tmp_path / "p" / "lib1.c").read_text()
 
 
+def test_a_model_too_large_for_the_board(tmp_path, capsys, monkeypatch):
+    from anchorleg.micro import BOARDS
+    from anchorleg.micro.project import Project
+
+    w = numpy_helper.from_array(np.zeros((1200, 1000), "float32"), "w")
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", [value("x", TensorProto.FLOAT, [1, 1200])],
+                              [value("y", TensorProto.FLOAT, [1, 1000])], [w])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "m.onnx")
+    line = ["micro", str(tmp_path / "m.onnx"), "-o", str(tmp_path / "p")]
+    assert run_app(line) == 0
+    assert f"and the board has {BOARDS['mps2-an385'].code} for code" in capsys.readouterr().out
+    monkeypatch.setattr(Project, "missing_tools", lambda self: [])
+    assert run_app([*line, "--run"]) == 1
+    assert "too large for this board" in capsys.readouterr().err
+
+
 @needs_compiler
 def test_pools(model, tmp_path, capsys):
     assert run_app(["micro", model, "-o", str(tmp_path / "p"), "--board", "host", "--pool", "sram:4096", "--run"]) == 0

@@ -84,6 +84,14 @@ def test_sources_compile_without_a_warning(name, compiler, tmp_path):
         assert done.returncode == 0, done.stderr[:2000]
 
 
+def test_a_board_may_be_too_small(tmp_path):
+    project = create_project(built("mlp"), tmp_path, "mps2-an385")
+    assert project.shortage() == "" and project.constants == 32 * 4 + 8296 and project.written == built("mlp").plan.total + 40
+    tiny = project._replace(board=project.board._replace(code=8000, data=100))
+    assert tiny.shortage() == ("constants and the test input take 8424 bytes, and the board has 8000 for code and constants; "
+                               f"working memory and results take {project.written} bytes, and the board has 100 for data")
+
+
 def test_a_wrong_result_is_noticed(tmp_path):
     project = make_project("mlp", tmp_path, "host")
     header = (tmp_path / "test_data.h").read_text()

@@ -37,10 +37,15 @@ def command(model: Path, output: Path, board: str, inputs: tuple[str, ...], shap
     click.echo(factory.plan.report())
     missing = project.missing_tools()
     if missing:
-        click.echo(f"to build it, install: {', '.join(missing)}")
+        click.echo(f"to build it, install: {', '.join(missing)}" + (f" (Debian: {project.board.packages})" if project.board.packages else ""))
+    if run and missing:
+        raise BuildError(f"cannot run the project: {', '.join(missing)} not found")
+    if project.shortage():
+        told = f"the model is too large for this board: {project.shortage()}"
+        if run:
+            raise BuildError(f"{told}. Choose another --board, or a smaller model")
+        click.echo(told)
     if run:
-        if missing:
-            raise BuildError(f"cannot run the project: {', '.join(missing)} not found")
         click.echo(project.make("run").rstrip().splitlines()[-1])
 
 

@@ -25,7 +25,10 @@ FLAGS = "-std=c99 -O2 -Wall -Wextra -Wpedantic -Wconversion"
 
 
 class Board(NamedTuple):
-    """A machine: its compiler and flags, further files of the project, how to run, what that needs."""
+    """A machine: its compiler and flags, further files of the project, how to run, what that needs and the Debian packages that have it.
+
+    ``code`` and ``data`` are its bytes for code and constants, and for what is written (0: as much as one likes).
+    """
 
     title: str
     compiler: str
@@ -34,31 +37,45 @@ class Board(NamedTuple):
     files: tuple[str, ...]
     run: str
     tools: tuple[str, ...]
+    packages: str = ""
+    code: int = 0
+    data: int = 0
 
 
+_ARM_PACKAGES, _RISCV_PACKAGES = ("gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm",
+                                  "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc")
 _ARM_LINK = "-nostartfiles --specs=nano.specs --specs=nosys.specs -T mps2.ld -Wl,--gc-sections"
 _QEMU_ARM = "qemu-system-arm -machine {} -nographic -monitor none -serial none -semihosting-config enable=on,target=native -kernel model.elf"
 BOARDS: dict[str, Board] = {
     "host": Board("this machine", "cc", "", "", ("console_host.c",), "./model.elf", ("cc",)),
     "mps2-an385": Board("Arm Cortex-M3 (MPS2 AN385, emulated)", "arm-none-eabi-gcc", "-mcpu=cortex-m3 -mthumb -ffunction-sections -fdata-sections",
-                        _ARM_LINK, ("console_arm.c", "mps2.ld"), _QEMU_ARM.format("mps2-an385"), ("arm-none-eabi-gcc", "qemu-system-arm")),
+                        _ARM_LINK, ("console_arm.c", "mps2.ld"), _QEMU_ARM.format("mps2-an385"), ("arm-none-eabi-gcc", "qemu-system-arm"),
+                        _ARM_PACKAGES, 4 << 20, 4 << 20),
     "mps2-an500": Board("Arm Cortex-M7 (MPS2 AN500, emulated)", "arm-none-eabi-gcc",
                         "-mcpu=cortex-m7 -mthumb -mfloat-abi=soft -ffunction-sections -fdata-sections", _ARM_LINK, ("console_arm.c", "mps2.ld"),
-                        _QEMU_ARM.format("mps2-an500"), ("arm-none-eabi-gcc", "qemu-system-arm")),
+                        _QEMU_ARM.format("mps2-an500"), ("arm-none-eabi-gcc", "qemu-system-arm"), _ARM_PACKAGES, 4 << 20, 4 << 20),
     "riscv32": Board("RISC-V RV32IMAC (QEMU virt, emulated)", "riscv64-unknown-elf-gcc",
                      "-march=rv32imac -mabi=ilp32 -mcmodel=medany -ffunction-sections -fdata-sections --specs=picolibc.specs",
                      "-nostartfiles -T riscv.ld -Wl,--gc-sections", ("console_riscv.c", "start_riscv.S", "riscv.ld"),
                      "qemu-system-riscv32 -machine virt -m 64M -bios none -nographic -monitor none -serial stdio -kernel model.elf".replace("-nographic", "-display none"),
-                     ("riscv64-unknown-elf-gcc", "qemu-system-riscv32")),
+                     ("riscv64-unknown-elf-gcc", "qemu-system-riscv32"), _RISCV_PACKAGES, 32 << 20, 32 << 20),
 }
 
 
 class Project(NamedTuple):
-    """A project on disk."""
+    """A project on disk; ``constants`` and ``written`` are the bytes of what it only reads (without its code) and of what it writes."""
 
     folder: Path
     board: Board
     expected: list[Any]
+    constants: int = 0
+    written: int = 0
+
+    def shortage(self) -> str:
+        """What the board has too little of, in words; empty when, as far as constants and data go, it has enough."""
+        rows = ((self.constants, self.board.code, "constants and the test input", "for code and constants"),
+                (self.written, self.board.data, "working memory and results", "for data"))
+        return "; ".join(f"{what} take {need} bytes, and the board has {has} {where}" for need, has, what, where in rows if has and need > has)
 
     def missing_tools(self) -> list[str]:
         """Programs that building or running needs and this machine has not."""
@@ -106,7 +123,8 @@ def create_project(factory: AOTExecutorFactoryModule, folder: "str | Path", boar
     for name, content in files.items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_bytes(content.encode() if isinstance(content, str) else bytes(content))
-    return Project(path, chosen, expected)
+    inner = sum(v.nbytes for v in values.values()) + sum(c.nbytes for c in factory.built.program.constants)
+    return Project(path, chosen, expected, inner, factory.plan.total + sum(v.nbytes for v in expected))
 
 
 def test_inputs(factory: AOTExecutorFactoryModule, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
