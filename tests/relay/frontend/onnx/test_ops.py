@@ -141,6 +141,14 @@ CASES: list[tuple[str, list[Any], dict[str, Any]]] = [
     ("Attention", [f(1, 3, 8), f(8, 24), f(24)], {"domain": "com.microsoft", "num_heads": 2}),
     ("QLinearAdd", [u8(3, 4), scalar(0.1), scalar(9, np.uint8), u8(3, 4), scalar(0.2), scalar(1, np.uint8), scalar(0.4),
                     scalar(3, np.uint8)], {"domain": "com.microsoft"}),
+    ("QLinearMul", [u8(3, 4), scalar(0.1), scalar(9, np.uint8), u8(3, 4), scalar(0.2), scalar(1, np.uint8), scalar(4.0),
+                    scalar(3, np.uint8)], {"domain": "com.microsoft"}),
+    *((name, [u8(1, 3, 6, 7), scalar(0.1), scalar(9, np.uint8), scalar(scale), scalar(3, np.uint8)], {"domain": "com.microsoft", **more})
+      for name, scale, more in (("QLinearAveragePool", 0.07, {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1], "strides": [2, 1]}),
+                                ("QLinearAveragePool", 0.1, {"kernel_shape": [2, 2], "pads": [1, 1, 0, 0], "count_include_pad": 1}),
+                                ("QLinearGlobalAveragePool", 0.07, {}), ("QLinearSigmoid", 0.004, {}), ("QLinearLeakyRelu", 0.1, {"alpha": 0.2}))),
+    ("QLinearConcat", [scalar(0.3), scalar(7, np.uint8), u8(2, 3), scalar(0.1), scalar(9, np.uint8), u8(2, 3), scalar(0.2), scalar(1, np.uint8)],
+     {"domain": "com.microsoft", "axis": 1}),
 ]
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{n}-{c[0]}" for n, c in enumerate(CASES)])

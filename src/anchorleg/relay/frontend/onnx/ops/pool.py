@@ -102,7 +102,11 @@ def _steps(dims: Sequence[int], column_major: bool) -> list[int]:
 @op("AveragePool")
 def average_pool(n: NodeContext) -> RelayExpr:
     """The mean of each window."""
-    x = n.need(0)
+    return averages(n, n.need(0))
+
+
+def averages(n: NodeContext, x: RelayExpr) -> RelayExpr:
+    """The mean of each window of ``x`` that the node's attributes describe."""
     window = _Window(n, x)
     return call(f"nn.avg_pool{window.rank}d", x, **window.attrs(), count_include_pad=bool(n.attr("count_include_pad", 0)))
 

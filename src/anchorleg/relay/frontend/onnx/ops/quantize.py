@@ -12,6 +12,7 @@ from ..tensors import relay_dtype
 from .conv import conv_of, with_bias
 from .elementwise import dtype_limits, is_float, round_half_even
 from .linear import matmul
+from .pool import averages
 
 
 def along(n: NodeContext, x: RelayExpr, p: RelayExpr, axis: int, block: int = 0) -> RelayExpr:
@@ -215,6 +216,16 @@ def qlinear_global_average_pool(n: NodeContext) -> RelayExpr:
     rank = n.rank(x)
     axes = list(range(1, rank - 1)) if n.attr("channels_last", 0) else list(range(2, rank))
     return _out(n, reduce("mean", x, axes, True), 3, n.dtype(n.need(0)))
+
+
+@op("QLinearAveragePool", domain=MICROSOFT)
+def qlinear_average_pool(n: NodeContext) -> RelayExpr:
+    """The mean of each window of quantised data."""
+    x = _real(n, 0)
+    rank = n.rank(x)
+    last = bool(n.attr("channels_last", 0))
+    y = averages(n, transpose(x, [0, rank - 1, *range(1, rank - 1)]) if last else x)
+    return _out(n, transpose(y, [0, *range(2, rank), 1]) if last else y, 3, n.dtype(n.need(0)))
 
 
 @op("QLinearConcat", domain=MICROSOFT)
