@@ -17,6 +17,7 @@ from typing import Any, Callable, Generator, Mapping, NamedTuple
 import numpy as np
 
 from ...ir.attrs import Attrs, DictAttrs, make_node
+from ...ir.expr import Any as AnyDim
 from ...ir.expr import RelayExpr
 from ...ir.module import IRModule
 from ...ir.op import Op
@@ -586,9 +587,11 @@ class Parser:
             return _WORDS[self.at.expect("word")]
         if kind == "global":
             return self.names.function(_bare(self.at.expect("global")))
+        if self.at.take("?"):
+            return AnyDim()
         number = self.at.number()
         if number is None:
-            self.at.fail('an attribute value: a number, "text", True, False, None or a list')
+            self.at.fail('an attribute value: a number, "text", True, False, None, ? or a list')
         return number[0]
 
     def _attribute_list(self, closing: str) -> Steps:
