@@ -65,3 +65,12 @@ def test_compile_to_model_library_format(model, tmp_path, target, code):
     out = tmp_path / "m.tar"
     assert run_app(["compile", model, "-o", str(out), "--target", target, "--executor", "aot", "--output-format", "mlf"]) == 0
     assert code in read_model_library_format(out).files
+
+
+def test_sizes_not_known_are_asked_for_with_those_that_are(tmp_path, capsys):
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [value("x", TensorProto.FLOAT, ["n", 3, "h", 8])],
+                              [value("y", TensorProto.FLOAT, ["n", 3, "h", 8])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "m.onnx")
+    assert run_app(["micro", str(tmp_path / "m.onnx"), "-o", str(tmp_path / "p")]) == 1
+    assert "--shape x:D0,3,D2,8" in capsys.readouterr().err

@@ -54,6 +54,16 @@ def dynamic_inputs(mod: Any) -> list[str]:
     return [p.name_hint for p in mod["main"].params if not is_static(p.type_annotation)]
 
 
+def shape_options(mod: Any) -> str:
+    """The options that would fix all dimensions not known, with letters for what a person has to choose: ``--shape x:D0,3,D2,D3``."""
+    names, found = set(dynamic_inputs(mod)), []
+    for p in mod["main"].params:
+        if p.name_hint in names:
+            dims = getattr(p.type_annotation, "dims", ())
+            found.append(f"--shape {p.name_hint}:" + ",".join(str(d) if isinstance(d, int) else f"D{i}" for i, d in enumerate(dims)))
+    return " ".join(found)
+
+
 def compile_model(path: Path, target: str, opt_level: int, shapes: Mapping[str, list[int]], executor: str, steps: Steps) -> Any:
     """A model file compiled: the executor's factory."""
     from .. import relay
@@ -67,7 +77,7 @@ def compile_model(path: Path, target: str, opt_level: int, shapes: Mapping[str, 
     reason = why_vm(mod, unknown) if executor != "vm" else "it was asked for"
     if reason and executor == "graph":
         raise UnsupportedOpError(f"{path}: the graph executor can't run this model, as {reason}: leave --executor out, or fix sizes with "
-                                 f"--shape {unknown[0] if unknown else 'NAME'}:D0,D1,…")
+                                 f"{shape_options(mod) if unknown else '--shape NAME:D0,D1,…'}")
     if reason:
         click.echo(f"executor: virtual machine, as {reason}")
         return _compile_vm(relay, mod, chosen, opt_level, params, steps)
@@ -106,7 +116,7 @@ def compile_ahead(path: Path, target: str, opt_level: int, shapes: Mapping[str, 
     unknown = dynamic_inputs(mod)
     if unknown:
         raise UnsupportedOpError(f"{path}: dimensions of {', '.join(unknown)} are not known before run time, and a model compiled ahead of time "
-                                 f"needs all of them: fix them with --shape {unknown[0]}:D0,D1,…")
+                                 f"needs all of them: fix them with {shape_options(mod)}")
     small = chosen.kind.name == "c" or any(word in chosen.mtriple for word in ("none", "unknown-elf"))
     options = {"interface-api": "c", "unpacked-api": True} if small else {}
     declared = WorkspaceMemoryPools([WorkspacePoolInfo(n, [chosen], PoolInfoProperties(size)) for n, size in pools]) if pools else None

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..support.errors import ArgumentError
 from .inputs import random_inputs, read_inputs
-from .models import check_exists, dynamic_inputs, import_model
+from .models import check_exists, dynamic_inputs, import_model, shape_options
 from .options import build_options, parse_shapes
 from .progress import Steps
 
@@ -54,7 +54,7 @@ def command(model: Path, inputs: tuple[str, ...], tolerance: float, target: str,
         steps.begin("import")
         mod, params = import_model(model, parse_shapes(shapes))
         if dynamic_inputs(mod):
-            raise ArgumentError(f"{model}: fix the unknown dimensions of {', '.join(dynamic_inputs(mod))} with --shape {dynamic_inputs(mod)[0]}:D0,D1,…")
+            raise ArgumentError(f"{model}: fix the unknown dimensions of {', '.join(dynamic_inputs(mod))} with {shape_options(mod)}")
         steps.begin("optimise")
         with PassContext(opt_level=opt_level):
             factory = relay.build(mod, target=Target(target), params=params, progress=steps.kernel)
