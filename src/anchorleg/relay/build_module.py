@@ -98,6 +98,8 @@ def build(ir_mod: Any, target: Any = None, target_host: Any = None, executor: Ex
         raise ArgumentError(f"no builder for executor {executor.name!r}; available: {', '.join(_BUILDERS)}")
     chosen, external = _main_target(target), _targets(target)[1]
     more = {"runtime": runtime, "external_targets": external, "workspace_memory_pools": workspace_memory_pools, "constant_memory_pools": constant_memory_pools}
+    if executor.name != "aot" and (workspace_memory_pools is not None or constant_memory_pools is not None):
+        raise ArgumentError(f'memory pools are for the ahead-of-time executor, got Executor("{executor.name}"): leave them out, or build with Executor("aot")')
     if executor.name in _CHECKS:
         _CHECKS[executor.name](chosen, executor, mod_name, **more)
     with collector_paused():

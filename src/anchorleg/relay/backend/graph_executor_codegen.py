@@ -9,6 +9,7 @@ from ...ir.op import Op
 from ...ir.type import TensorType
 from ...ir.visit import Walker
 from ...runtime import ndarray
+from ...runtime.name_transforms import sanitize_name
 from ...support.errors import TypeMismatchError, UnsupportedOpError
 from ...support.names import NameSupply
 from ..expr import Call, Constant, Let, Tuple, TupleGetItem, Var
@@ -155,7 +156,7 @@ class KernelNames:
     def __call__(self, func: Function) -> str:
         key = self.key_of(func)
         if key not in self.names:
-            self.names[key] = self._supply.fresh(f"{self.prefix}_{fused_name(func)}")
+            self.names[key] = self._supply.fresh(sanitize_name(f"{self.prefix}_{fused_name(func)}"))
         return self.names[key]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ....ir.module import IRModule
 from ....runtime.aot_executor import AotFacts, TensorFacts, pool_contents_name
-from ....support.errors import ArgumentError, TypeMismatchError
+from ....support.errors import ArgumentError, TypeMismatchError, UnsupportedOpError
 from ....support.memory import collector_paused
 from ...function import Function
 from ..executor_factory import compiled_module
@@ -15,7 +15,7 @@ from ..external import compile_external
 from ..graph_build import compile_kernels
 from ..graph_executor_codegen import GraphCode, KernelNames, flatten_main
 from ..kernels import CompiledKernel, kernel_key
-from ..memory import MemoryLayout, plan_pools
+from ..memory import MemoryLayout
 from ..te_compiler import TECompiler
 from ..utils import mangle_module_name
 from .c_module import CLibraryModule
@@ -24,11 +24,11 @@ from .factory import AOTExecutorFactoryModule, BuildFacts
 from .foreign import ForeignCode
 from .llvm_text import LLVMMain, entry_arguments
 from .options import AotOptions, check_options
+from .plan import plan_workspace
 from .pools import declared_pools, place_constants
 from .program import Choices, Program, build_program, origin_of
 
 Progress = Callable[[str, int, int], None]
-DEFAULT_POOL = "global_workspace"
 
 
 class Request:
@@ -41,13 +41,9 @@ class Request:
         self.target, self.executor, self.runtime, self.mod_name = target, executor, runtime, mod_name
         self.options: AotOptions = check_options(executor, runtime, target)
         self.names = Names(sanitize_name(mangle_module_name(mod_name)))
-        self.workspace_pools, self.constant_pools = declared_pools(workspace_pools, constant_pools, self.options, target)
+        self.workspace_pools, self.constant_pools = declared_pools(workspace_pools, constant_pools, self.options.is_c_interface, target)
         self.progress = progress or (lambda name, done, total: None)
         self.external_targets = list(external_targets)
-
-    def pools(self) -> list[tuple[str, int | None]]:
-        """Name and limit of each workspace pool."""
-        return [(p.name, p.limit) for p in self.workspace_pools] or [(DEFAULT_POOL, None)]
 
 
 def build_aot(fused: IRModule, request: Request, ignored: Sequence[str] = ()) -> AOTExecutorFactoryModule:
@@ -63,13 +59,10 @@ def build_aot(fused: IRModule, request: Request, ignored: Sequence[str] = ()) ->
 
     try:
         code = flatten_main(fused["main"], name_kernel, fused)
-    except TypeMismatchError as exc:
-        raise TypeMismatchError(str(exc).replace("the graph executor", "the ahead-of-time executor")) from exc
-    kind = request.target.kind.name
-    if kind not in _BUILDERS:
-        raise ArgumentError(f"the ahead-of-time executor builds for the targets c and llvm, got {request.target}")
+    except (TypeMismatchError, UnsupportedOpError) as exc:
+        raise type(exc)(str(exc).replace("the graph executor", "the ahead-of-time executor")) from exc
     foreign = ForeignCode(code, fused, external, request.target)
-    return _BUILDERS[kind](fused, foreign.renamed(code), functions, request, foreign)
+    return _BUILDERS[request.target.kind.name](fused, foreign.renamed(code), functions, request, foreign)
 
 
 def _output_names(fused: IRModule) -> list[str]:
@@ -78,7 +71,8 @@ def _output_names(fused: IRModule) -> list[str]:
 
 
 def _plan(program: Program, request: Request, alignment: int) -> MemoryLayout:
-    return plan_pools(program.buffers, request.pools(), alignment, request.options.algorithm)
+    options = request.options
+    return plan_workspace(program.buffers, request.workspace_pools, request.target, alignment, options.algorithm, options.custom_algorithm)
 
 
 # -- C

@@ -5,13 +5,15 @@ from typing import Any, NamedTuple
 
 from ....ir.transform import PassContext, register_config_option
 from ....support.errors import ArgumentError
+from ..memory import ALGORITHMS
+from .plan import custom_algorithm
 
 register_config_option("tir.usmp.enable", bool, "plan the workspace over declared pools (planning itself is always done)")
 register_config_option("tir.usmp.algorithm", str, "greedy_by_size, greedy_by_conflicts or hill_climb (default: the best of all)")
 register_config_option("tir.usmp.use_workspace_io", bool, "put inputs and outputs into the workspace pools too")
 register_config_option("tir.usmp.custom_algorithm", str, "a registered function that plans the workspace")
 
-DEFAULT_ALIGNMENT = 16
+DEFAULT_ALIGNMENT, LEAST_ALIGNMENT, MOST_ALIGNMENT = 16, 8, 1 << 16
 
 
 class AotOptions(NamedTuple):
@@ -25,6 +27,7 @@ class AotOptions(NamedTuple):
     constant_alignment: int
     algorithm: str
     workspace_io: bool = False
+    custom_algorithm: str | None = None
 
     @property
     def is_c_interface(self) -> bool:
@@ -34,6 +37,8 @@ class AotOptions(NamedTuple):
 
 def check_options(executor: Any, runtime: Any, target: Any) -> AotOptions:
     """The options of an Executor("aot") and a Runtime; ArgumentError for what does not go together."""
+    if target.kind.name not in ("c", "llvm"):
+        raise ArgumentError(f"the ahead-of-time executor builds for the targets c and llvm, got {target}")
     interface = executor.get("interface-api", "packed")
     unpacked = bool(executor.get("unpacked-api", False))
     if interface not in ("c", "packed"):
@@ -42,11 +47,21 @@ def check_options(executor: Any, runtime: Any, target: Any) -> AotOptions:
     workspace_io = bool(PassContext.current().get("tir.usmp.use_workspace_io", False))
     if workspace_io:
         _check_workspace_io(interface, target)
-    alignment = _alignment("workspace-byte-alignment", executor.get("workspace-byte-alignment") or target.attrs.get("workspace-byte-alignment"))
-    constants = target.attrs.get("constants-byte-alignment") or executor.get("constant-byte-alignment")
-    algorithm = PassContext.current().get("tir.usmp.algorithm", "hill_climb")
+    alignment = _alignment("workspace-byte-alignment", executor.get("workspace-byte-alignment"), target.attrs.get("workspace-byte-alignment"))
+    constants = _alignment("constant-byte-alignment", target.attrs.get("constants-byte-alignment"), executor.get("constant-byte-alignment"))
+    algorithm, custom = _algorithms()
     return AotOptions(runtime.name, interface, unpacked, bool(executor.get("link-params", True)), alignment,
-                      _alignment("constant-byte-alignment", constants), str(algorithm), workspace_io)
+                      constants, algorithm, workspace_io, custom)
+
+
+def _algorithms() -> tuple[str, str | None]:
+    """The planning algorithm, and the name of a user's own if there is one."""
+    algorithm, custom = (PassContext.current().get(f"tir.usmp.{n}") for n in ("algorithm", "custom_algorithm"))
+    if algorithm is not None and algorithm not in ALGORITHMS:
+        raise ArgumentError(f"memory planning algorithm {algorithm!r} is not known; available: {', '.join(ALGORITHMS)}")
+    if custom is not None:
+        custom_algorithm(custom)
+    return algorithm or "hill_climb", custom
 
 
 def _check_workspace_io(interface: str, target: Any) -> None:
@@ -67,8 +82,9 @@ def _check_pair(runtime: str, interface: str, unpacked: bool) -> None:
                             'c++ runtime: leave both options out, or build with Runtime("crt")')
 
 
-def _alignment(what: str, value: Any) -> int:
-    number = int(value) if value else DEFAULT_ALIGNMENT
-    if number < 1 or number & (number - 1):
-        raise ArgumentError(f"{what} is expected to be a power of two, got {number}")
-    return number
+def _alignment(what: str, *given: Any) -> int:
+    """The first alignment given; never less than the widest element needs."""
+    number = next((int(v) for v in given if v is not None), DEFAULT_ALIGNMENT)
+    if number < 1 or number & (number - 1) or number > MOST_ALIGNMENT:
+        raise ArgumentError(f"{what} is expected to be a power of two up to {MOST_ALIGNMENT}, got {number}")
+    return max(number, LEAST_ALIGNMENT)

@@ -6,7 +6,6 @@ from typing import Any, Mapping, NamedTuple, Sequence
 from ....ir.memory_pools import UNRESTRICTED, ConstantMemoryPools, WorkspaceMemoryPools
 from ....support.errors import ArgumentError, BuildError
 from ....support.names import c_identifier
-from .options import AotOptions
 from .program import Tensor
 
 
@@ -26,7 +25,7 @@ class ConstantPool(NamedTuple):
     offsets: dict[int, int]
 
 
-def declared_pools(workspace: Any, constants: Any, options: AotOptions, target: Any) -> tuple[list[DeclaredPool], list[DeclaredPool]]:
+def declared_pools(workspace: Any, constants: Any, c_interface: bool, target: Any) -> tuple[list[DeclaredPool], list[DeclaredPool]]:
     """The pools for workspace and for constants that code for ``target`` reaches.
 
     ArgumentError for pools of the wrong kind, without a name or a size, of one name in C, or of which none can be reached.
@@ -37,8 +36,8 @@ def declared_pools(workspace: Any, constants: Any, options: AotOptions, target: 
         if pool.name in names:
             raise ArgumentError(f"the memory pools {names[pool.name]!r} and {pool.info.pool_name!r} are both {pool.name!r} in C; rename one of them")
         names[pool.name] = pool.info.pool_name
-    if names and not options.is_c_interface:
-        raise ArgumentError(f'workspace_memory_pools and constant_memory_pools need interface-api == "c" (got: {options.interface}): '
+    if names and not c_interface:
+        raise ArgumentError('workspace_memory_pools and constant_memory_pools need interface-api == "c" (got: packed): '
                             "the caller hands the pools over in a structure, which packed calls do not have")
     return found[0], found[1]
 

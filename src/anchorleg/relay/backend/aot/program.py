@@ -177,7 +177,7 @@ class _Lowering:
 
     def _border(self, kind: str, number: int, name: str, info: TensorInfo) -> Place:
         """Where an input or a result lies; in the workspace an input is there from the start."""
-        return self._buffer(name, tensor_bytes(info), f"the {kind} {name}", 0) if self.choices.workspace_io else Place(kind, number)
+        return self._buffer(f"{kind} {name!r}", tensor_bytes(info), "", 0) if self.choices.workspace_io else Place(kind, number)
 
     def _results(self) -> None:
         """A kernel's result that is one of the model's is written to the caller's memory (or to its own place in the workspace)."""

@@ -42,7 +42,7 @@ class CSource:
         """The file."""
         helpers = closure({h for k in self.kernels for h in k.helpers})
         arrays = [constant_array(name, data) for name, data in [*self.constants, *(c for k in self.kernels for c in k.constants)]]
-        math = self.uses_math or any(k.uses_math for k in self.kernels) or any(HELPERS[h].math for h in helpers) or any(map(needs_math, arrays))
+        math = self.uses_math or any(k.uses_math for k in self.kernels) or any(HELPERS[h].math for h in helpers) or any(map(needs_math, [*arrays, *self.declarations]))
         helper_text = [HELPERS[h].text for h in helpers]
         includes = ["<stdint.h>", "<stddef.h>", *(["<string.h>"] if self._copies(helper_text) else []), *(["<math.h>"] if math else []), *self.includes]
         externs = dict.fromkeys(e for k in self.kernels for e in k.externs)
