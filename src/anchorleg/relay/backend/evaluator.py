@@ -20,6 +20,7 @@ from ..adt import Constructor, Match, PatternConstructor, PatternTuple, PatternV
 from ..analysis.variables import free_vars
 from ..expr import Call, Constant, If, Let, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
 from ..function import Function
+from .value_types import check_sizes
 
 Apply = Callable[[Call, "list[Any]"], Any]
 
@@ -90,14 +91,14 @@ class Evaluator:
     def call(self, callee: Any, args: list[Any]) -> Any:
         """The result of applying a closure (or function) to values."""
         closure = callee if isinstance(callee, Closure) else Closure(callee, {}, self)
-        return self._run(closure.func.body, self._enter(closure, args))
+        return check_sizes(self._run(closure.func.body, self._enter(closure, args)), closure.func.ret_type, "the result of a function")
 
     def _enter(self, closure: Closure, args: list[Any]) -> _Frame:
         params = closure.func.params
         if len(params) != len(args):
             raise ArgumentError(f"a function of {len(params)} parameters is called with {len(args)} arguments")
         env = dict(closure.env)
-        env.update((id(p), a) for p, a in zip(params, args))
+        env.update((id(p), check_sizes(a, p.type_annotation, f"argument {p.name_hint!r}")) for p, a in zip(params, args))
         return _Frame(env)
 
     def _run(self, expr: RelayExpr, frame: _Frame) -> Any:
@@ -186,19 +187,20 @@ class Evaluator:
         if isinstance(callee, Op):
             return self.apply(node if callee is node.op else node.replace(op=callee), args)
         if isinstance(callee, Constructor):
-            return ConstructorValue(callee.tag, args, callee)
+            return _constructed(callee, args)
         if isinstance(callee, HostFunction):
             return callee.run(args)
         if not isinstance(callee, Closure):
             raise ArgumentError(f"a {type(callee).__name__} can't be called")
-        return (yield callee.func.body, self._enter(callee, args))
+        result = check_sizes((yield callee.func.body, self._enter(callee, args)), callee.func.ret_type, "the result of a function")
+        return check_sizes(result, node._checked_type, "the result of a function")
 
     def _new_ref(self, node: RefCreate, frame: _Frame) -> Any:
         return RefValue((yield node.value, frame))
 
     def _read_ref(self, node: RefRead, frame: _Frame) -> Any:
         ref = yield node.ref, frame
-        return ref.value
+        return check_sizes(ref.value, node._checked_type, "what a reference holds")
 
     def _write_ref(self, node: RefWrite, frame: _Frame) -> Any:
         ref = yield node.ref, frame
@@ -210,9 +212,16 @@ class Evaluator:
         for clause in node.clauses:
             bound = match_pattern(clause.lhs, value)
             if bound is not None:
-                frame.env.update((id(v), x) for v, x in bound)
+                frame.env.update((id(v), check_sizes(x, v._checked_type, f"field {v.name_hint} of a value")) for v, x in bound)
                 return (yield clause.rhs, frame)
         raise ArgumentError(f"no clause of the match fits the value {value!r}")
+
+
+def _constructed(constructor: Constructor, args: list[Any]) -> ConstructorValue:
+    """A value of a data type; the sizes that the constructor's parameters tell are checked."""
+    for i, (a, t) in enumerate(zip(args, constructor.inputs)):
+        check_sizes(a, t, f"argument {i} of {constructor.name_hint}")
+    return ConstructorValue(constructor.tag, args, constructor)
 
 
 def match_pattern(pattern: Any, value: Any) -> list[tuple[Var, Any]] | None:

@@ -52,7 +52,7 @@ def declared_shapes(manifest: Any, func: Function, args: Sequence[RelayExpr], re
     inputs: list[RelayExpr] = []
     for arg, elements in zip(call.args, found.reads_elements):  # type: ignore[attr-defined]
         atom = atoms.get(id(arg)) or manifest.atoms([arg], scope)[0]
-        inputs += [t if elements else _sizes(manifest, t, scope) for t in _tensors(manifest, atom, arg.checked_type, scope)]
+        inputs += [t if elements else _sizes(manifest, t, scope) for t in tensors_of(manifest, atom, arg.checked_type, scope)]
     outs = [manifest.fixed(TensorType([len(k.dims)], "int64"), scope) for k in results]
     special = shape_function(call, found)  # type: ignore[arg-type]
     manifest.let(scope, "_shape", vm.invoke_tvm_op(special, _tuple(inputs), _tuple(outs)), TupleType([]))
@@ -89,7 +89,7 @@ def _sizes(manifest: Any, tensor: RelayExpr, scope: Any) -> Var:
     return var
 
 
-def _tensors(manifest: Any, atom: RelayExpr, ty: Type, scope: Any) -> list[RelayExpr]:
+def tensors_of(manifest: Any, atom: RelayExpr, ty: Type, scope: Any) -> list[RelayExpr]:
     """The tensors in an atom; fields of tuples get variables."""
     if not isinstance(ty, TupleType):
         return [atom]
@@ -98,8 +98,8 @@ def _tensors(manifest: Any, atom: RelayExpr, ty: Type, scope: Any) -> list[Relay
         value = TupleGetItem(atom, i)
         var = manifest.let(scope, "field", value, field)
         manifest.facts.bind(var, manifest.facts.evaluate(value))
-        found += _tensors(manifest, var, field, scope)
+        found += tensors_of(manifest, var, field, scope)
     return found
 
 
-__all__ = ["declared_shapes", "shape_function"]
+__all__ = ["declared_shapes", "shape_function", "tensors_of"]
