@@ -242,7 +242,8 @@ def test_regions_and_axes_that_no_slice_states() -> None:
     odd = Range.from_min_extent(n // 3, (n + m) // 3 - n // 3)
     axis = tir.IterVar(odd, vi)
     realize = tir.BlockRealize([n // 3], True, tir.Block([axis], [tir.BufferRegion(a, [odd])], [], "odd", ts.Evaluate(vi)))
-    text = _same(_over(realize, a, n, m)).script()
+    root = tir.BlockRealize([], True, tir.Block([], [], [], "root", realize))
+    text = _same(_over(root, a, n, m)).script()
     assert "T.Range.from_min_extent" in text
 
 

@@ -77,8 +77,7 @@ def _dim(value: Any, name: str) -> PrimExpr:
 
 def dtype_text(dtype: Any) -> str:
     """The dtype that a text, or a constructor such as ``T.float32``, names."""
-    found = getattr(dtype, "dtype", dtype)
-    return str(found)
+    return str(getattr(dtype, "dtype", dtype)) or "void"
 
 
 # ---------------------------------------------------------------- declarations: their value is a variable or a buffer

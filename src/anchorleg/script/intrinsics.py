@@ -184,7 +184,7 @@ _DEVICE = {**dict.fromkeys("tvm_fill_fragment tvm_load_matrix_sync tvm_mma_sync 
            **dict.fromkeys("tvm_warp_shuffle tvm_warp_shuffle_up tvm_warp_shuffle_down tvm_warp_activemask".split(), "int32"),
            **dict.fromkeys(("ptx_mma ptx_mma_sp ptx_ldmatrix ptx_cp_async ptx_cp_async_bulk ptx_commit_group ptx_wait_group ptx_cp_async_barrier "
                             "ptx_init_barrier_thread_count ptx_arrive_barrier ptx_arrive_barrier_expect_tx ptx_wait_barrier create_barriers "
-                            "mma_store mma_fill").split(), "")}
+                            "mma_store mma_fill").split(), "void")}
 
 INTRINSICS: dict[str, Function] = {
     **{name: _registered(name, dtype) for name, dtype in _DEVICE.items()},

@@ -230,9 +230,8 @@ class ScriptPrinter(Printer):
 
     def visit_BufferRealize(self, s: ts.BufferRealize) -> Any:
         b = s.buffer
-        data = self.declare_own(b)
-        self.put(f"{self.name(b, b.name)} = T.Buffer({self.buffer_args(b, data)})")
-        self.define(b.data, b)
+        if id(b) not in self.known:
+            self._made(b, "T.Buffer", "")
         bounds = ", ".join(self._range_slice(r) for r in s.bounds)
         condition = "" if _is_true(s.condition) else f", condition={self.text(s.condition)}"
         line = f'T.realize({self.name(b, b.name)}[{bounds or "()"}], "{b.scope_name}"{condition})'
@@ -410,9 +409,9 @@ class ScriptPrinter(Printer):
         for p, b in zip(f.params, f.buffers):
             if b is not None and not self._in_annotation(p, b):
                 self._made(b, "T.match_buffer", f"{self.name(p, p.name)}, ")
+        self._views(f)
         if late:
             self._attributes(f, shown)
-        self._views(f)
         self.visit(f.body)
         self.indent -= 1
         return "\n".join(self.lines)
@@ -458,7 +457,7 @@ class ScriptPrinter(Printer):
     def _views(self, f: PrimFunc) -> None:
         """Has every buffer that no statement makes stated as soon as its memory is there."""
         made = _made_inside(f)
-        for b in _accessed(f):
+        for b in (*_accessed(f), *(v for v in _values_in(dict(f.attrs or {})) if isinstance(v, Buffer))):
             if id(b) not in made and id(b) not in self.known:
                 self._state_when_ready(b)
 
@@ -488,8 +487,8 @@ def _accessed(f: PrimFunc) -> list[Buffer]:
     for n in post_order(f.body):
         if isinstance(n, (BufferLoad, ts.BufferStore)):
             found.setdefault(id(n.buffer), n.buffer)
-        elif isinstance(n, ts.AttrStmt) and isinstance(n.node, Buffer):
-            found.setdefault(id(n.node), n.node)
+        elif isinstance(n, ts.AttrStmt):
+            found.update((id(v), v) for v in _values_in(n.node) if isinstance(v, Buffer) and id(v) not in found)
         elif isinstance(n, Block):
             for r in (*n.reads, *n.writes, *(m.source for m in n.match_buffers)):
                 found.setdefault(id(r.buffer), r.buffer)
@@ -617,7 +616,7 @@ def script(node: Any, name: str | None = None) -> str:
     """The script of a function or a module of loop programs, or the text of another node."""
     if isinstance(node, PrimFunc):
         return func_script(node, name)
-    if isinstance(node, IRModule) and all(isinstance(f, PrimFunc) for f in node.functions.values()) and node.functions:
+    if isinstance(node, IRModule) and all(isinstance(f, PrimFunc) for f in node.functions.values()):
         return module_script(node)
     if isinstance(node, ts.Stmt):
         printer = ScriptPrinter()

@@ -334,12 +334,12 @@ def call_cpacked_lowered(*args: Any, span: Any = None) -> PrimExpr:
 
 def call_llvm_intrin(dtype: str, name: str, *args: Any, span: Any = None) -> PrimExpr:
     """A call of the LLVM intrinsic ``name`` (``"llvm.prefetch"``), which may have effects."""
-    return _call(dtype, "call_llvm_intrin", tir.StringImm(name), *(_argument(a) for a in args))
+    return _call(dtype, "call_llvm_intrin", _argument(name), *(_argument(a) for a in args))
 
 
 def call_llvm_pure_intrin(dtype: str, name: str, *args: Any, span: Any = None) -> PrimExpr:
     """A call of the LLVM intrinsic ``name`` (``"llvm.fma"``) without effects."""
-    return _call(dtype, "call_llvm_pure_intrin", tir.StringImm(name), *(_argument(a) for a in args))
+    return _call(dtype, "call_llvm_pure_intrin", _argument(name), *(_argument(a) for a in args))
 
 
 def _argument(value: Any) -> PrimExpr:
