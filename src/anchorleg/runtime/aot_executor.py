@@ -92,13 +92,14 @@ class AotExecutor:
 
     Parameters
     ----------
-    library : the code, a function's address by its name.
+    code : the code, with what it imports.
     facts : how it is called.
     params : parameter name → tensor, for models whose parameters are not linked in.
     """
 
-    def __init__(self, library: Mapping[str, int], facts: AotFacts, params: Mapping[str, NDArray], device: Device) -> None:
-        self.facts, self.device, self._library, self._params = facts, device, library, dict(params)
+    def __init__(self, code: CompiledModule, facts: AotFacts, params: Mapping[str, NDArray], device: Device) -> None:
+        self.facts, self.device, self._code, self._params = facts, device, code, dict(params)
+        self._library = code.native()
         self._input_numbers = {**{t.symbol: i for i, t in enumerate(facts.inputs)}, **{t.name: i for i, t in enumerate(facts.inputs)}}
         self._output_numbers = {**{t.symbol: i for i, t in enumerate(facts.outputs)}, **{t.name: i for i, t in enumerate(facts.outputs)}}
         self._pools = [_Memory(size) for _, size in facts.pools]
@@ -110,7 +111,7 @@ class AotExecutor:
             self._pools.append(_Memory(facts.scratch[0] + get_num_threads() * facts.scratch[1]))
         self.inputs = self._tensors(facts.inputs, 0)
         self.outputs = self._tensors(facts.outputs, 1)
-        self._call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * len(facts.structures))(library[facts.entry])
+        self._call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * len(facts.structures))(self._library[facts.entry])
         self._arguments = self._bind()
 
     def _tensors(self, tensors: Sequence[TensorFacts], which: int) -> list[NDArray]:
@@ -135,7 +136,7 @@ class AotExecutor:
         """One inference."""
         status = self._call(*self._arguments)
         if status != 0:
-            text = last_error_text()
+            text = last_error_text() or self._code.foreign_error()
             raise ArgumentError(f"{self.facts.entry}: the model failed with status {status}" + (f": {text}" if text else ""))
 
     def input_number(self, key: "str | int") -> int:
@@ -309,8 +310,7 @@ class AotExecutorFactory(Module):
         """A new instance on the one device given."""
         if len(devices) > 1 or devices and not isinstance(devices[0], Device):
             raise ArgumentError(f"Check failed: devices_.size() == 1 ({len(devices)} vs. 1) : Expect exactly 1 device passed.")
-        library = self._code().native()
-        return AotExecutor(library, self.facts, self.linked_params, devices[0] if devices else cpu(0))
+        return AotExecutor(self._code(), self.facts, self.linked_params, devices[0] if devices else cpu(0))
 
     def _code(self) -> CompiledModule:
         host: Callable[[], CompiledModule] | None = getattr(self.lib, "host_code", None)

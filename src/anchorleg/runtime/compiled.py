@@ -15,7 +15,7 @@ from .callbacks import packed_address
 from .graph_executor import Kernel
 from .imports import register_import_kind, unpack_imports
 from .module import Module, register_loader
-from .native import NativeLibrary, check_host, packed_function
+from .native import NativeLibrary, check_host, last_error_of, packed_function
 from .packed_func import PackedFunc
 
 
@@ -92,6 +92,11 @@ class CompiledModule(Module):
         if found is None:
             raise ArtifactError(f"{self._origin}: there is no code for the external function {name!r}: import the module with it")
         return found
+
+    def foreign_error(self) -> str:
+        """The error text that an imported function's library left on this thread."""
+        functions = [keep for _, keep in (self._imported or {}).values() if isinstance(keep, PackedFunc)]
+        return next((text for f in functions if (text := last_error_of(f))), "")
 
     def _symbols(self) -> list[str]:
         return [symbol for info in self.kernels.values() for symbol in (info.packed, info.fast) if symbol]

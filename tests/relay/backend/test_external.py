@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from anchorleg.runtime.graph_executor import GraphModule, create
 from anchorleg.runtime.module import PythonModule, load_module
 from anchorleg.runtime.registry import register_func, remove_global_func
 from anchorleg.runtime.source_module import CSourceModule
-from anchorleg.support.errors import ArtifactError, BuildError, TargetError, TypeMismatchError, UnsupportedOpError
+from anchorleg.support.errors import AnchorlegError, ArtifactError, BuildError, TargetError, TypeMismatchError, UnsupportedOpError
 from anchorleg.target import Target
 from anchorleg.testing import target_hooks
 
@@ -184,6 +185,22 @@ def test_executables_are_exported_with_external_code_and_constants(tmp_path: Pat
         np.testing.assert_allclose(machine.run(A).numpy(), np.tanh(A + B), rtol=1e-6)
 
 
+@needs_compiler
+def test_machines_in_several_threads_call_the_same_function() -> None:
+    a, b = variables()
+    expr = external(relay.add, external(relay.multiply, a, b, compiler="ccompiler", symbol="cc_0"), b, compiler="ccompiler", symbol="cc_1")
+    exe = relay.vm.compile(IRModule.from_expr(relay.Function([a, b], expr)), "llvm")
+    assert [e.payload for e in exe.packed if e.kind == "external"] == [[[[2, 3], "float32"]] * 3] * 2
+
+    def work(seed: int) -> bool:
+        machine, rng = vm.VirtualMachine(exe, cpu(0)), np.random.default_rng(seed)
+        pairs = [rng.standard_normal((2, 2, 3)).astype("float32") for _ in range(60)]
+        return all(np.allclose(machine.run(p, q).numpy(), p * q + q, rtol=1e-5) for p, q in pairs)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(8)))
+
+
 def test_sizes_that_only_the_inputs_tell_follow_from_the_functions_body() -> None:
     @register_func("relay.ext.test_external")
     def generate(func: Any) -> PythonModule:
@@ -232,6 +249,17 @@ def test_a_compiler_that_fails_is_named_with_its_function(generate: Any, error: 
     register_func("relay.ext.test_external", generate)
     with pytest.raises(error, match=said):
         build(call_add())
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind, said", [("graph", r"node 'ext_0' \(kernel 'ext_0'\) failed with status 3: too hot"), ("vm", "ext_0 failed: too hot"),
+                                        ("debug", "ext_0: too hot"), ("aot", "failed with status -1: too hot")])
+def test_a_function_that_fails_says_why(kind: str, said: str) -> None:
+    text = ("#include <tvm/runtime/c_runtime_api.h>\nTVM_DLL int32_t ext_0(TVMValue* args, int* codes, int count, TVMValue* result, int* result_code) {\n"
+            '    TVMAPISetLastError("too hot");\n    return 3;\n}\n')
+    register_func("relay.ext.test_external", lambda func: CSourceModule(text, "c", ["ext_0"]))
+    with pytest.raises(AnchorlegError, match=said):
+        run(kind, call_add(), A, B)
 
 
 def test_code_that_comes_from_elsewhere_is_missed_when_it_is_needed() -> None:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Mapping, Sequence
 
 from ...ir.expr import BaseFunc, GlobalVar, RelayExpr
 from ...ir.module import IRModule
@@ -17,6 +17,7 @@ from ..analysis.variables import free_vars
 from ..function import Function
 from ..op.shape_func.registry import flatten_types
 from ..transform.bind import bind_params_by_name
+from ..transform.fuse_ops import is_static
 from . import vm_pipeline
 from .c_kernels import is_c, require_compiler
 from .external import generate_external
@@ -103,12 +104,15 @@ class _Kernels:
         self._numbers[key] = len(self.entries) - 1
         return self._numbers[key]
 
-    def _external(self, var: Any, inputs: int, outputs: int) -> int:
-        key = ("external", var.name_hint)
+    def _external(self, var: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> int:
+        """A function that is compiled elsewhere; with the shapes of its tensors, when all are known, the machine calls native code itself."""
+        types = (*inputs, *outputs)
+        shapes = [[list(t.concrete_shape), t.dtype] for t in types] if all(map(is_static, types)) else None
+        key = ("external", var.name_hint, str(shapes))
         if key not in self._numbers:
             self._numbers[key] = len(self.entries)
             self.names[var.name_hint] = 1
-            self.entries.append(PackedEntry(var.name_hint, "external", inputs, outputs))
+            self.entries.append(PackedEntry(var.name_hint, "external", len(inputs), len(outputs), (), shapes))
         return self._numbers[key]
 
     def _shape(self, func: Function, program: Any) -> int:
@@ -161,8 +165,6 @@ class _Kernels:
 
 def _all_known(func: Function) -> bool:
     """Whether every size in a primitive function is known."""
-    from ..transform.fuse_ops import is_static
-
     return is_static(func.ret_type) and all(is_static(p.checked_type) for p in func.params)
 
 

@@ -234,7 +234,7 @@ class FunctionCompiler:
         func, ins, outs = call.args
         sources, results = self.tensors(_fields(ins)), self.registers(_fields(outs))
         if isinstance(func, GlobalVar):  # compiled elsewhere
-            index = self.context.request(func, "external", (len(sources), len(results)))  # type: ignore[arg-type]
+            index = self.context.request(func, "external", (_tensor_types(ins), _tensor_types(outs)))  # type: ignore[arg-type]
         else:
             index = self.context.request(func, "kernel", None)  # type: ignore[arg-type]
         self.emit(Opcode.InvokePacked, index, len(results), [*sources, *results])
@@ -363,6 +363,10 @@ class FunctionCompiler:
             self.emit(Opcode.GetField, dst, register, i)
             found.append((sub, dst))
         return found[::-1]
+
+
+def _tensor_types(tup: RelayExpr) -> list[TensorType]:
+    return [t for f in _fields(tup) for t in flatten_types(f.checked_type)]
 
 
 def _fields(tup: RelayExpr) -> Sequence[RelayExpr]:

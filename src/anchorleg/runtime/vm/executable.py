@@ -32,7 +32,7 @@ class PackedEntry(NamedTuple):
 
     ``kind``: ``kernel`` (compiled code; ``implicit`` says which sizes it takes after the pointers), ``shape`` (``payload``:
     steps and texts of a shape program), ``host`` (``payload``: a function evaluated by the operators' rules) or ``external`` (a packed
-    function of the library that is given tensors).
+    function of the library that is given tensors; ``payload``: shape and type of each, None where a size is not known).
     """
 
     name: str

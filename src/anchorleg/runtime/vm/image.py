@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 
 from ...support.errors import ArgumentError, ArtifactError
+from ..device import cpu
+from ..dtype import DataType
 from ..graph_executor import Kernel, kernels_of
 from ..graph_runner import runner
 from ..ndarray import aligned
+from ..packed_func import PackedFunc
+from ..packed_node import PackedNode
 from .executable import Executable, PackedEntry
 from .native_core import core
 from .translate import Translator, dtype_words
@@ -71,10 +75,16 @@ class Image:
                                 + (": import the module with its code into the library" if entry.kind == "external" else ""))
         if not isinstance(kernel, Kernel):
             self.host[i] = kernel
-            return self.words([2])
+            return self._native_node(kernel, entry) if kernel.handle and entry.payload else self.words([2])
         self.kernels[i] = kernel
         where = self.words([w for pair in entry.implicit for w in pair])
         return self.words([0, kernel.address, runner().thunk(total + len(entry.implicit) + 1), len(entry.implicit), where.ctypes.data])
+
+    def _native_node(self, function: PackedFunc, entry: PackedEntry) -> np.ndarray:
+        """A packed function of native code whose tensors' shapes are known: the loop calls it itself."""
+        node = PackedNode(function, [(tuple(shape), DataType(dtype), cpu(0)) for shape, dtype in entry.payload])
+        self._keep.append(node)
+        return self.words([0, node.address, runner().packed_thunk, 0, 0])
 
     def _program(self, entry: PackedEntry) -> int:
         steps = entry.payload["steps"]

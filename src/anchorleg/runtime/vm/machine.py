@@ -324,7 +324,7 @@ class VirtualMachine:
             entry = self._exec.packed[a]
             return ArgumentError(f"{entry.payload['texts'][b]} (in {entry.name}; {where})")
         if what == c.E_KERNEL:
-            text = _native.last_error_text() or f"status {b}"
+            text = (_native.last_error_of(image.host[a]) if a in image.host else _native.last_error_text()) or f"status {b}"
             return AnchorlegError(f"{self._exec.packed[a].name} failed: {text} ({where})")
         texts = {c.E_MEMORY: f"out of memory: {a} bytes were asked for", c.E_STACK: "calls are nested too deep for the stack",
                  c.E_FATAL: "no clause of a match fits the value" if a == 15 else f"instruction {a} is not known",
