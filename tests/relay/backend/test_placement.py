@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,20 @@ import pytest
 from anchorleg import relay
 from anchorleg.contrib.graph_executor import GraphModule, create
 from anchorleg.ir import IRModule
+from anchorleg.ir.op import Op
 from anchorleg.ir.transform import PassContext
 from anchorleg.relay.backend.graph_nodes import Entry, GraphNode, TensorInfo
 from anchorleg.relay.backend.graph_plan_memory import plan_memory
 from anchorleg.relay.backend.placement import main_target, place
 from anchorleg.relay.backend.storage_info import graph_plan_memory
+from anchorleg.relay.transform.common import rewrite_exprs
 from anchorleg.runtime import cpu, cuda, load_module
 from anchorleg.runtime.vm import Executable, VirtualMachine
 from anchorleg.support.errors import ArgumentError, ArtifactError, TargetError
 from anchorleg.target import Target, VirtualDevice
+
+from ..transform.graphs import random_graph
+from ..transform.passes import inputs, values
 
 on_device = relay.annotation.on_device
 A = np.linspace(-1, 1, 12, dtype="float32").reshape(3, 4)
@@ -92,6 +98,36 @@ def test_networks_with_marks(level: int) -> None:
     module.set_input("x", data)
     module.run()
     np.testing.assert_allclose(module.get_output(0).numpy(), want, rtol=1e-4, atol=1e-5)
+
+
+def marked_at_random(mod: IRModule, seed: int) -> IRModule:
+    """The program with a quarter of its values placed on one of three processors."""
+    rng = random.Random(seed)
+
+    def rule(old: Any, new: Any) -> Any:
+        if isinstance(new, (relay.Function, Op)) or rng.random() > 0.25:
+            return new
+        placed = on_device(new, cpu(rng.randrange(3)))
+        placed._checked_type = old._checked_type
+        return placed
+
+    main = mod["main"]
+    return relay.transform.InferType()(IRModule.from_expr(relay.Function(main.params, rewrite_exprs(main.body, rule))))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_programs_with_random_marks(seed: int) -> None:
+    mod = random_graph(seed)
+    marked, args, devices = marked_at_random(mod, seed), inputs(mod, seed), [cpu(i) for i in range(3)]
+    module = GraphModule(relay.build(marked, "llvm")["default"](*devices))
+    for param, value in zip(mod["main"].params, args):
+        module.set_input(param.name_hint, value)
+    module.run()
+    machine = VirtualMachine(relay.vm.compile(marked, "llvm"), devices)
+    result = machine.run(*args)
+    for i, want in enumerate(values(mod, *args)):
+        np.testing.assert_allclose(module.get_output(i).numpy(), want, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose((result if hasattr(result, "numpy") else result[i]).numpy(), want, rtol=1e-4, atol=1e-4)
 
 
 def test_functions_and_tuples_across_devices() -> None:

@@ -69,3 +69,16 @@ def test_quantised_operators_wait_until_asked_for() -> None:
     mod = of(relay.Function([], quantised))
     assert FoldConstant()(mod) is mod
     np.testing.assert_array_equal(values(apply(FoldConstant(fold_qnn=True), mod))[0], [2, 4])
+
+
+def test_marks_of_devices_are_looked_through_and_go_with_constants() -> None:
+    x, a, b = relay.var("x", shape=(2,)), relay.var("a"), relay.var("b")
+
+    def here(e: relay.Expr) -> relay.Expr:
+        return relay.annotation.on_device(e, "cpu", constrain_result=True)
+
+    before = relay.Let(a, here(relay.const(2.0)), relay.Let(b, here(relay.multiply(a, a)), relay.add(x, b)))
+    body = apply("FoldConstant", of(relay.Function([x], before)))["main"].body
+    assert body.args[0].name_hint == "x" and body.args[1].op.name == "on_device" and float(body.args[1].args[0].data.numpy()) == 4.0
+    loose = relay.multiply(relay.annotation.on_device(relay.const(2.0), "cpu"), relay.const(3.0))  # there may be a copy between them
+    assert count(apply("FoldConstant", of(relay.add(x, loose))), "multiply") == 1

@@ -25,12 +25,19 @@ from ...runtime.dtype import DataType
 from ..analysis.variables import exprs
 from ..expr import Call, Constant, If, Let, Tuple, TupleGetItem
 from ..op.registry import evaluate
-from .common import carry_type, descends, map_functions, rewrite_exprs
+from .common import carry_type, descends, is_op, map_functions, rewrite_exprs
 
 # These make a large tensor of nothing: cheaper computed where they are used than stored.
 _NOT_FOLDED = frozenset({"zeros_like", "ones_like", "full_like", "full", "zeros", "ones", "device_copy", "on_device", "annotation.stop_fusion", "nn.dropout"})
 _FREE_BYTES = 1 << 20  # a result up to this size is always folded
 _GROWTH = 4  # a larger one only when not over this many times its arguments
+
+
+def _bare(expr: Any) -> RelayExpr:
+    """What stands behind marks of the planner of devices, which change no value."""
+    while is_op(expr, "on_device") and expr.attrs.constrain_body and expr.attrs.constrain_result:
+        expr = expr.args[0]
+    return expr  # type: ignore[no-any-return]
 
 
 def _is_constant(expr: RelayExpr) -> bool:
@@ -60,11 +67,11 @@ def _worth_it(call: Call) -> bool:
     return size <= _FREE_BYTES or size <= _GROWTH * sum(_bytes_of(a.checked_type) for a in call.args)
 
 
-def _foldable(old: Call, new: Call) -> bool:
+def _foldable(old: Call, new: Call, args: list[RelayExpr]) -> bool:
     op = new.op
     if not isinstance(op, Op) or op.name in _NOT_FOLDED or op.get_attr("TOpIsStateful") or not op.has_attr("FNumpy"):
         return False
-    if not all(_is_constant(a) for a in new.args) or not all(_known(a.checked_type) for a in old.args):
+    if not all(_is_constant(a) for a in args) or not all(_known(a.checked_type) for a in old.args):
         return False
     return not _known(old.checked_type) or _worth_it(old)
 
@@ -93,8 +100,9 @@ def _fold(old: Any, new: Any) -> RelayExpr:
         answer = _shape_question(old, new)
         if answer is not None:
             return answer
-        if _foldable(old, new):
-            return _as_expr(evaluate(new.op, new.attrs, [_arrays(a) for a in new.args], old.checked_type))
+        args = [_bare(a) for a in new.args]
+        if _foldable(old, new, args):
+            return _as_expr(evaluate(new.op, new.attrs, [_arrays(a) for a in args], old.checked_type))
     if isinstance(new, TupleGetItem) and isinstance(new.tuple_value, Tuple):
         return new.tuple_value.fields[new.index]
     return new
@@ -114,7 +122,7 @@ class _Folder(Walker):
 
     def visit_Let(self, let: Let) -> Any:
         value = yield let.value
-        if isinstance(value, Constant):
+        if isinstance(_bare(value), Constant):
             self.memo[id(let.var)] = (let.var, value)
             return (yield let.body)
         body = yield let.body
@@ -122,8 +130,9 @@ class _Folder(Walker):
 
     def visit_If(self, node: If) -> Any:
         cond = yield node.cond
-        if isinstance(cond, Constant):
-            return (yield node.true_branch if bool(cond.data.as_numpy_view()) else node.false_branch)
+        known = _bare(cond)
+        if isinstance(known, Constant):
+            return (yield node.true_branch if bool(known.data.as_numpy_view()) else node.false_branch)
         yes, no = yield [node.true_branch, node.false_branch]
         return carry_type(node, node.replace(cond=cond, true_branch=yes, false_branch=no))
 

@@ -2,7 +2,7 @@
 
 Marks (``on_device``), copies (``device_copy``), devices of parameters and results, and memory scopes of lowered functions say where some
 values are.  From these follow others: a primitive's arguments and result are on one device, a call agrees with the function, and so on.
-A value that is wanted on two devices is copied for the second.
+An operand that is elsewhere all the same is copied.
 What stays open goes where the function's result is, or to the default device.  Afterwards every function says where its parameters and its
 result are, copies stand wherever a value changes its device, and a mark (``constrain_result=True``) stands where a value is on another
 device than its surroundings::
@@ -128,30 +128,25 @@ def _loose(body: RelayExpr) -> RelayExpr:
 
 
 class _Constraints:
-    """Constraints of a module: most hold; a value that several share may be elsewhere than one of them wants it, and is copied for that one."""
+    """Constraints of a module: most hold; an operand may be elsewhere than it is wanted, and is copied there."""
 
-    def __init__(self, domains: Domains, functions: list[tuple[GlobalVar, Function]]) -> None:
+    def __init__(self, domains: Domains) -> None:
         self.domains = domains
-        self.uses: dict[int, int] = {}
         self.marks: list[tuple[RelayExpr, Domain]] = []
-        self.shared: list[tuple[RelayExpr, Domain]] = []
-        for _, func in functions:
-            for node in post_order(func, _children):
-                for part in _children(node):
-                    self.uses[id(part)] = self.uses.get(id(part), 0) + 1
+        self.operands: list[tuple[RelayExpr, Domain]] = []
 
     def operand(self, owner: RelayExpr, value: RelayExpr, domain: Domain, why: str) -> None:
         """A part of a call or a tuple is where its owner wants it."""
         if isinstance(value, _POLYMORPHIC):
             return
-        if self.uses.get(id(value), 0) < 2 or isinstance(value, (GlobalVar, Function)) or _holds_function(value):
+        if isinstance(value, (GlobalVar, Function)) or _holds_function(value):
             self.domains.require(value, domain, why)
         else:
-            (self.marks if is_op(owner, "on_device", "device_copy") else self.shared).append((value, domain))
+            (self.marks if is_op(owner, "on_device", "device_copy") else self.operands).append((value, domain))
 
     def settle(self) -> None:
-        """What is shared is where those who use it want it, as far as they agree; marks come first."""
-        for value, domain in (*self.marks, *self.shared):
+        """Operands are where they are wanted as far as that does not contradict what is known; marks come first."""
+        for value, domain in (*self.marks, *self.operands):
             self.domains.unify(self.domains.of(value), domain)
 
 
@@ -244,7 +239,7 @@ def solve(mod: IRModule, config: CompilationConfig) -> Domains:
         if not isinstance(func, Function):
             _constrain_lowered(domains, var, func)
     functions = _graph_functions(mod)
-    constraints = _Constraints(domains, functions)
+    constraints = _Constraints(domains)
     for var, func in functions:
         domains.require(var, domains.of(func), "a global function")
         for node in post_order(func, _children):
