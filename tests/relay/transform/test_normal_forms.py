@@ -11,6 +11,8 @@ from anchorleg.ir import IRModule
 from anchorleg.ir.structural import structural_equal
 from anchorleg.relay.analysis import check_basic_block_normal_form, well_formed
 from anchorleg.relay.analysis.variables import exprs
+from anchorleg.relay.transform.device_scopes import recover_virtual_device_map
+from anchorleg.runtime import cpu
 from anchorleg.support.errors import AnchorlegError
 
 from .passes import apply, check, count, module, of, same_values, unchanged, values
@@ -119,3 +121,21 @@ def test_diamonds() -> None:
         y = relay.add(y, y)
     mod = same_values("ToANormalForm", of(relay.Function([x], y)))
     assert count(mod, "add") == 30
+
+
+def test_marks_of_devices_go_with_every_step() -> None:
+    x = relay.var("x", shape=(2,))
+
+    def there(e: relay.Expr) -> relay.Expr:
+        return relay.annotation.on_device(e, cpu(1), constrain_result=True)
+
+    func = relay.Function([x], relay.exp(relay.op.device_copy(there(relay.tanh(relay.negative(x))), cpu(1), cpu(0))))
+    mod = apply("ToANormalForm", of(func))
+    lets, body = [], mod["main"].body
+    while isinstance(body, relay.Let):
+        lets.append(body)
+        body = body.body
+    marks = [let.value.args[0].op.name for let in lets if let.value.op.name == "on_device"]
+    assert marks == ["negative", "tanh"] and [let.value.op.name for let in lets if let.value.op.name != "on_device"] == ["device_copy", "exp"]
+    found = recover_virtual_device_map(mod, mod["main"])
+    assert [found[let.var].virtual_device_id for let in lets] == [1, 1, -1, -1]

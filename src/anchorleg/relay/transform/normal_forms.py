@@ -10,7 +10,7 @@ after ToANormalForm::
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Mapping
 
 from ...ir.expr import GlobalVar, RelayExpr
 from ...ir.module import IRModule
@@ -18,9 +18,12 @@ from ...ir.op import Op
 from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_pass
 from ...ir.visit import Walker
 from ..adt import Clause, Constructor, Match
+from ..analysis.variables import exprs
 from ..expr import Call, Constant, If, Let, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
 from ..function import Function
-from .common import carry_type, descends, is_primitive, map_functions
+from ..op.annotation import on_device
+from .common import carry_type, descends, is_op, is_primitive, map_functions
+from .device_scopes import recover_virtual_device_map
 
 _ATOMS = (Var, GlobalVar, Op, Constructor)
 
@@ -153,17 +156,23 @@ def _topological(root: RelayExpr) -> list[RelayExpr]:
 
 
 class _Namer(Walker):
-    """Rebuilds a program with every computed value bound to a variable in its scope."""
+    """Rebuilds a program with every computed value bound to a variable in its scope.
 
-    def __init__(self, finder: ScopeFinder) -> None:
+    Where marks tell devices (after ``PlanDevices``), each bound value gets the mark that stood around it.
+    """
+
+    def __init__(self, finder: ScopeFinder, devices: Mapping[RelayExpr, Any]) -> None:
         super().__init__()
-        self.finder, self.count = finder, 0
+        self.finder, self.devices, self.count = finder, devices, 0
 
     def name(self, old: RelayExpr, value: RelayExpr) -> RelayExpr:
         """A variable bound to ``value`` in the scope where ``old`` belongs."""
         var = _with_type(Var(f"x_{self.count}", old._checked_type), old._checked_type)
         self.count += 1
         value._checked_type = old._checked_type  # type: ignore[attr-defined]
+        device = self.devices.get(old)
+        if device is not None and not device.is_fully_unconstrained and not isinstance(value, Function):
+            value = _with_type(on_device(value, device, True, True), old._checked_type)
         self.finder.scope_of[id(old)].bindings.append((var, value))
         return var
 
@@ -185,6 +194,8 @@ class _Namer(Walker):
         return self.name(node, node)
 
     def visit_Call(self, node: Call) -> Any:
+        if self.devices and is_op(node, "on_device") and node.attrs.constrain_body and node.attrs.constrain_result:  # type: ignore[attr-defined]
+            return (yield node.args[0])
         args = yield list(node.args)
         op = node.op
         if not isinstance(op, _ATOMS) and not is_primitive(op):
@@ -232,10 +243,15 @@ def _copy(old: Any, new: Any) -> Any:
 
 def to_a_normal_form(expr: RelayExpr) -> RelayExpr:
     """An expression (a function's body is normalised inside it) in A-normal form."""
+    devices = recover_virtual_device_map(None, expr) if any(is_op(e, "on_device") for e in exprs(expr)) else {}
+    return _normalised(expr, devices)
+
+
+def _normalised(expr: RelayExpr, devices: Mapping[RelayExpr, Any]) -> RelayExpr:
     if isinstance(expr, Function):
-        return expr if is_primitive(expr) else _with_type(expr.replace(body=to_a_normal_form(expr.body)), expr._checked_type)
+        return expr if is_primitive(expr) else _with_type(expr.replace(body=_normalised(expr.body, devices)), expr._checked_type)
     finder = ScopeFinder(expr)
-    result = _Namer(finder).visit(expr)
+    result = _Namer(finder, devices).visit(expr)
     return finder.root_scope.wrap(result)
 
 
