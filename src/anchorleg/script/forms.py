@@ -9,9 +9,9 @@ from typing import Any, Mapping, NamedTuple, Sequence
 
 from ..ir.expr import PrimExpr, as_dim_expr
 from ..ir.type import PointerType, PrimType
-from ..support.errors import ArgumentError, UnsupportedOpError
+from ..support.errors import ArgumentError
 from ..tir import expr as tir
-from ..tir.buffer import Buffer
+from ..tir.buffer import Buffer, decl_buffer
 from ..tir.stmt import ForKind
 
 
@@ -41,13 +41,10 @@ class BufferForm:
 
     def __init__(self, shape: Any, dtype: Any = "float32", data: Any = None, strides: Any = None, elem_offset: Any = None,
                  scope: str | None = None, align: int = 0, offset_factor: int = 0, buffer_type: str = "", axis_separators: Any = None) -> None:
-        if buffer_type not in ("", "default"):
-            raise UnsupportedOpError(f"a buffer of type {buffer_type!r}: only buffers without automatic broadcasting are supported")
-        if axis_separators:
-            raise UnsupportedOpError("axis_separators: only buffers that flatten to one dimension are supported")
         self.shape: tuple[Any, ...] = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
         self.dtype, self.data, self.strides, self.elem_offset = dtype_text(dtype), data, tuple(strides or ()), elem_offset
         self.scope, self.align, self.offset_factor = scope, align, offset_factor
+        self.buffer_type, self.axis_separators = buffer_type, axis_separators
 
     def make(self, name: str) -> Buffer:
         """The buffer."""
@@ -56,12 +53,8 @@ class BufferForm:
         if strides and len(strides) != len(shape):
             raise ArgumentError(f"buffer {name!r} has {len(shape)} dimensions, but {len(strides)} strides")
         data = self.data if self.data is not None else tir.Var(name, "handle", PointerType(PrimType(self.dtype), scope))
-        return Buffer(data, self.dtype, shape, strides, self._offset(name), name, self.align if self.align > 0 else 64, scope)
-
-    def _offset(self, name: str) -> PrimExpr:
-        if self.elem_offset is not None:
-            return _dim(self.elem_offset, name)
-        return tir.Var(f"{name}_elem_offset") if self.offset_factor else as_dim_expr(0)
+        offset = None if self.elem_offset is None else _dim(self.elem_offset, name)
+        return decl_buffer(shape, self.dtype, name, data, strides, offset, scope, self.align, self.offset_factor, self.buffer_type, self.axis_separators)
 
 
 def _dim(value: Any, name: str) -> PrimExpr:
