@@ -11,11 +11,12 @@ import pytest
 
 from anchorleg import cpu, relay, te
 from anchorleg.driver import lower
-from anchorleg.ir import IRModule
+from anchorleg.ir import IRModule, register_op_attr
+from anchorleg.ir.transform import Sequential
 from anchorleg.relay.backend.external import compile_external, external_constants
 from anchorleg.relay.op.annotation import compiler_begin, compiler_end
 from anchorleg.relay.op.call import call_lowered
-from anchorleg.relay.transform import InferType, PartitionGraph
+from anchorleg.relay.transform import AnnotateTarget, InferType, MergeCompilerRegions, PartitionGraph
 from anchorleg.runtime import vm
 from anchorleg.runtime.c_compiler import find_compiler
 from anchorleg.runtime.compiled import CompiledModule
@@ -26,6 +27,9 @@ from anchorleg.runtime.source_module import CSourceModule
 from anchorleg.support.errors import AnchorlegError, ArtifactError, BuildError, TargetError, TypeMismatchError, UnsupportedOpError
 from anchorleg.target import Target
 from anchorleg.testing import target_hooks
+
+from ..transform.graphs import random_graph
+from ..transform.passes import inputs, values
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
 KINDS = ("graph", "vm", "debug", "aot")
@@ -375,3 +379,26 @@ def test_where_there_is_nothing_external_the_module_comes_back() -> None:
     mod = InferType()(IRModule.from_expr(relay.Function([a, b], relay.add(a, b))))
     same, code = compile_external(mod)
     assert same is mod and not code and code.attach(CompiledModule([], {}), None).imported_modules == []
+
+
+# -- whole programs
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 2, 7, 8])
+@pytest.mark.parametrize("merge", [True, False])
+def test_random_programs_cut_for_the_example_compiler(seed: int, merge: bool) -> None:
+    def only_tensors(call: Any) -> bool:
+        return all(isinstance(a.checked_type, relay.TensorType) for a in call.args)
+
+    for name in ("add", "subtract", "multiply"):
+        register_op_attr(name, "target.ccompiler", only_tensors)
+    mod = random_graph(seed, 20)
+    steps = [AnnotateTarget("ccompiler", seed % 4 == 0), *([MergeCompilerRegions()] if merge else []), PartitionGraph(bind_constants=seed != 7)]
+    cut = Sequential(steps)(mod)
+    assert sum(f.get_attr("Compiler") is not None for f in cut.functions.values())
+    args = inputs(mod, seed)
+    for kind, target in (("graph", "llvm"), ("vm", "llvm"), ("debug", "llvm"), ("aot", "llvm"), ("aot", "c")):
+        for got, want in zip(run(kind, cut, *args, target=target), values(mod, *args), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
