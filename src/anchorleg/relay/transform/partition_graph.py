@@ -22,7 +22,7 @@ from ...ir.module import IRModule
 from ...ir.supply import GlobalVarSupply
 from ...ir.transform import ModulePass, Pass, PassContext, PassInfo
 from ...ir.type import TupleType, Type
-from ...ir.visit import Walker
+from ...ir.visit import Walker, trampoline
 from ...runtime.name_transforms import sanitize_name
 from ...runtime.registry import get_global_func
 from ...support.errors import ArgumentError, TypeMismatchError
@@ -41,16 +41,21 @@ PREFIX = "tvmgen"
 def _ends_of_fields(expr: RelayExpr) -> RelayExpr:
     """``end((a, b))`` as ``(end(a), end(b))``: results of functions are flat tuples."""
     def rule(old: Any, new: Any) -> RelayExpr:
-        if not is_end(new) or not isinstance(new.args[0], Tuple):
-            return new
-        fields = []
-        for field in new.args[0].fields:
-            end = Call(new.op, [field], new.attrs)
-            end._checked_type = field._checked_type
-            fields.append(rule(end, end))
-        return carry_type(new.args[0], new.args[0].replace(fields=tuple(fields)))
+        return trampoline(_ended(new, new.args[0])) if is_end(new) and isinstance(new.args[0], Tuple) else new
 
     return rewrite_exprs(expr, rule)
+
+
+def _ended(end: Call, value: RelayExpr) -> Any:
+    """``value`` with an end like this one, a tuple field by field."""
+    if isinstance(value, Tuple):
+        fields = []
+        for field in value.fields:
+            fields.append((yield _ended(end, field)))
+        return carry_type(value, value.replace(fields=tuple(fields)))
+    made = Call(end.op, [value], end.attrs)
+    made._checked_type = value._checked_type
+    return made
 
 
 def _without_default(expr: RelayExpr) -> RelayExpr:
@@ -141,19 +146,31 @@ class _Partitioner(Walker):
         call = Call(var, [e for v, e in part.args if v not in bound])
         numbers = itertools.count()
         for output in outputs:
-            part.results[id(output)] = call if single else _nested(output.checked_type, call, numbers)
+            part.results[id(output)] = call if single else trampoline(_nested(output.checked_type, call, numbers))
 
 
 def _flat(value: RelayExpr, ty: Type) -> list[RelayExpr]:
     """The tensors of a value: of several results, tuples are taken apart."""
-    if not isinstance(ty, TupleType):
-        return [value]
-    return [t for i, f in enumerate(ty.fields) for t in _flat(value.fields[i] if isinstance(value, Tuple) else TupleGetItem(value, i), f)]
+    found: list[RelayExpr] = []
+    stack = [(value, ty)]
+    while stack:
+        value, ty = stack.pop()
+        if isinstance(ty, TupleType):
+            fields = value.fields if isinstance(value, Tuple) else [TupleGetItem(value, i) for i in range(len(ty.fields))]
+            stack.extend(reversed(list(zip(fields, ty.fields))))
+        else:
+            found.append(value)
+    return found
 
 
-def _nested(ty: Type, call: Call, numbers: Iterator[int]) -> RelayExpr:
+def _nested(ty: Type, call: Call, numbers: Iterator[int]) -> Any:
     """A result of a call, put together from the fields of that number and the next."""
-    return Tuple([_nested(f, call, numbers) for f in ty.fields]) if isinstance(ty, TupleType) else TupleGetItem(call, next(numbers))
+    if not isinstance(ty, TupleType):
+        return TupleGetItem(call, next(numbers))
+    fields = []
+    for field in ty.fields:
+        fields.append((yield _nested(field, call, numbers)))
+    return Tuple(fields)
 
 
 def _source(expr: Any) -> Any:
