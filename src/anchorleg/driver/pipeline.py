@@ -19,6 +19,7 @@ UnfuseLoops               before loops are looked at one by one: without divisio
 HintMoves, LoopPartition  only loops that move data are partitioned: elsewhere small code counts for more than a condition less
 HoistMoves                once the parts of such loops are simplified: what is left of their conditions is asked once per loop
 MergeLoops                when indices are final: loops that run over memory together need one counter
+UnrollAll                 so that arrays of sums have constant indices, and compilers keep them in registers
 ========================  ==============================================================================================
 """
 from __future__ import annotations
@@ -42,7 +43,8 @@ _PHASES: tuple[tuple[str, ...], ...] = (
 )
 _C_PHASES = (
     _PHASES[0],
-    ("VectorizeLoop", "Simplify", "UnfuseLoops", "HintMoves", "LoopPartition", "Simplify", "HoistMoves", "MergeLoops", "StorageRewrite", "UnrollLoop"),
+    ("VectorizeLoop", "Simplify", "UnfuseLoops", "HintMoves", "LoopPartition", "Simplify", "HoistMoves", "MergeLoops", "StorageRewrite", "UnrollLoop",
+     "UnrollAll"),
     *_PHASES[2:],
 )
 _NOT_SIMPLE = ("UnfuseLoops", "HintMoves", "LoopPartition", "HoistMoves", "MergeLoops", "LowerIntrin")

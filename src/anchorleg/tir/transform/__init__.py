@@ -14,14 +14,14 @@ from .remove_no_op import RemoveNoOp, remove_no_op
 from .simplify import Simplify, simplify
 from .storage_rewrite import StorageRewrite, storage_rewrite
 from .unfuse import UnfuseLoops, unfuse_loops
-from .unroll import UnrollLoop, unroll_all, unroll_loop
+from .unroll import UnrollAll, UnrollLoop, unroll_all, unroll_loop
 from .vectorize import VectorizeLoop, vectorize_loop
 from .virtual_thread import InjectVirtualThread, inject_virtual_thread
 
 __all__ = ["AnnotateEntryFunc", "BF16ComputeLegalize", "BindTarget", "ConvertBlocksToOpaque", "Filter", "LowerBlocks", "LowerInitBlock", "LowerMatchBuffer", "LowerOpaqueBlock",
            "bind_target", "convert_blocks_to_opaque", "lower_blocks", "lower_init_block", "lower_match_buffer", "lower_opaque_block",
            "FP8ComputeLegalize", "FlattenBuffer", "HintMoves", "HoistIfThenElse", "HoistMoves", "InjectVirtualThread", "LoopPartition",
-           "LowerIntrin", "MergeLoops", "RemoveNoOp", "Simplify", "StorageFlatten", "StorageRewrite", "UnfuseLoops", "UnrollLoop", "VectorizeLoop",
+           "LowerIntrin", "MergeLoops", "RemoveNoOp", "Simplify", "StorageFlatten", "StorageRewrite", "UnfuseLoops", "UnrollAll", "UnrollLoop", "VectorizeLoop",
            "bf16_compute_legalize", "flatten", "fp8_compute_legalize", "fresh_copy", "hint_moves", "hoist_if_then_else", "hoist_moves", "inject_virtual_thread",
            "loop_partition", "lower_intrin", "merge_loops", "prim_func_pass", "remove_no_op", "simplify", "storage_rewrite", "unfuse_loops", "unroll_all",
            "unroll_loop", "vectorize_loop"]

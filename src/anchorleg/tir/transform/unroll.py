@@ -107,3 +107,4 @@ def unroll_all(func: PrimFunc) -> PrimFunc:
 
 
 UnrollLoop = func_pass("UnrollLoop", unroll_loop)
+UnrollAll = func_pass("UnrollAll", unroll_all)

@@ -225,17 +225,42 @@ def _vectors(stage: Stage, axis: IterVar, extent: int, lanes: int) -> None:
 
 
 def schedule_for_small_memory(s: Schedule, anchor: Operation, final: Operation) -> None:
-    """Plain loops in which only the rows of padding that a row of results reads exist at a time."""
-    local = accumulate_locally(s, anchor, final)
+    """Plain loops that make a few neighbouring results at once in registers; of padding, only the rows that a row of results reads exist at a time."""
+    sums = s.cache_write(anchor.output(0), "local")
     stage, axes = s[final], list(final.axis)
-    s[local].compute_at(stage, axes[-1])
-    s[local].reorder(*_in_memory_order(local.op))
-    if len(axes) < 3:
-        return
-    row = axes[-3] if _channels_last(anchor) else axes[-2]
-    for tensor in anchor.input_tensors:
-        if tensor.op.tag.endswith(",pad") and isinstance(tensor.op, ComputeOp):
-            s[tensor.op].compute_at(stage, row)
+    pads = [t.op for t in anchor.input_tensors if t.op.tag.endswith(",pad") and isinstance(t.op, ComputeOp)]
+    rows, across = _rows_and_others(anchor, final) if pads else (axes[:-1], [])
+    width = next((n for n in (4, 3, 2) if (extent_of(axes[-1]) or 1) % n == 0), 1)
+    at, within = stage.split(axes[-1], factor=width)
+    stage.reorder(*rows, *across, at, within)
+    _accumulate(s, s[sums], anchor, final, at, within)
+    for pad in pads if rows else ():
+        s[pad].compute_at(stage, rows[-1])
+
+
+def _accumulate(s: Schedule, sums: Stage, anchor: Operation, final: Operation, at: IterVar, within: IterVar) -> None:
+    """Sums of the results ``within`` a step of ``at``, each a variable of its own; what comes after reads them one by one."""
+    if anchor is final:
+        s[final].unroll(within)
+    else:
+        s[anchor].set_scope("local")
+        s[anchor].compute_at(s[final], at)
+        s[anchor].unroll(anchor.axis[-1])
+    sums.compute_at(s[final], at)
+    sums.reorder(*_in_memory_order(sums.op), *sums.op.axis)
+    sums.unroll(sums.op.axis[-1])
+
+
+def _rows_and_others(anchor: Operation, final: Operation) -> tuple[list[IterVar], list[IterVar]]:
+    """The axes of ``final``, but for the last, outermost first: those that tell which rows of its padded input the anchor reads, and the others, such
+    as the channels of a convolution's result."""
+    read: set[int] = set()
+    for node in post_order(anchor.body):
+        if isinstance(node, ProducerLoad) and node.producer.op.tag.endswith(",pad"):
+            read |= {id(n) for i in node.indices for n in post_order(i)}
+    outer = len(final.axis) - (2 if _channels_last(anchor) else 1)
+    rows = [f for a, f in zip(anchor.axis[:outer], final.axis[:outer]) if id(a.var) in read]
+    return rows, [f for f in final.axis[:-1] if not any(f is r for r in rows)]
 
 
 def _in_memory_order(op: ComputeOp) -> list[IterVar]:
