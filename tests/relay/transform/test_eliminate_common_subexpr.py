@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 from anchorleg import relay
+from anchorleg.ir.transform import get_pass
+from anchorleg.relay.analysis.variables import exprs
 from anchorleg.relay.transform import EliminateCommonSubexpr
 from anchorleg.relay.transform.common import is_op
 
@@ -47,3 +49,14 @@ def test_what_the_caller_skips_stays() -> None:
     mod = of(relay.multiply(relay.add(x, relay.const(1.0)), relay.add(x, relay.const(1.0))))
     assert count(apply(EliminateCommonSubexpr(lambda e: is_op(e, "add")), mod), "add") == 2
     assert count(apply(EliminateCommonSubexpr(), mod), "add") == 1
+
+
+def test_what_is_rebuilt_inside_a_match_gets_its_type() -> None:
+    mod = relay.fromtext("""#[version = "0.0.5"]
+        type L { C(Tensor[(2), float32], L), N }
+        def @main(%l: L, %x: Tensor[(2), float32]) -> L {
+            match (%l) { C(%h, %t) => if (less(sum(tanh(%x)), sum(tanh(%x)))) { C(add(tanh(%x), tanh(%h)), %t) } else { N }, N => C(tanh(%x), N) }
+        }""")
+    after = get_pass("InferType")(apply("EliminateCommonSubexpr", mod))
+    assert count(after, "tanh") == 2
+    assert all(e._checked_type is not None for e in exprs(after["main"]) if isinstance(e, (relay.Call, relay.If, relay.Match)))

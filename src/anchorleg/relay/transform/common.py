@@ -74,7 +74,9 @@ def carry_type(old: Any, new: Any) -> Any:
 
 
 def _is_typed(node: Any) -> bool:
-    return not isinstance(node, RelayExpr) or isinstance(node, (Op, GlobalVar)) or node._checked_type is not None
+    if isinstance(node, Clause):  # of a match
+        node = node.rhs
+    return not isinstance(node, RelayExpr) or isinstance(node, (Op, GlobalVar, Constructor)) or node._checked_type is not None
 
 
 def typed_replace(node: Any, **changes: Any) -> Any:
