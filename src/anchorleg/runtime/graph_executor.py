@@ -131,6 +131,25 @@ class GraphExecutor:
         return group
 
     def _plan_arena(self) -> None:
+        places = self._offsets_given() if self.graph.offsets else self._offsets_by_storage()
+        self.arena_bytes = max((place + -(-group.size // _ALIGN) * _ALIGN for group, place in places), default=0)
+        self.arena = aligned_bytes(self.arena_bytes)
+        base = self.arena.ctypes.data
+        for group, place in places:
+            group.address = base + place
+
+    def _offsets_given(self) -> list[tuple[_Group, int]]:
+        """Each group in the arena with its place, as the graph says."""
+        places: dict[int, tuple[_Group, int]] = {}
+        for entry, group in enumerate(self._group_of):
+            if group.argument is None:
+                if self.graph.offsets[entry] < 0:
+                    raise ArtifactError(f"the graph is malformed: entry {entry} has no place in the arena")
+                places.setdefault(id(group), (group, self.graph.offsets[entry]))
+        return list(places.values())
+
+    def _offsets_by_storage(self) -> list[tuple[_Group, int]]:
+        """Each group in the arena with its place: those of one storage number share one."""
         sizes: dict[int, int] = {}
         for group in self.groups:
             if group.argument is None:
@@ -139,12 +158,7 @@ class GraphExecutor:
         for storage, size in sizes.items():
             offsets[storage] = total
             total += -(-size // _ALIGN) * _ALIGN
-        self.arena = aligned_bytes(total)
-        base = self.arena.ctypes.data
-        for group in self.groups:
-            if group.argument is None:
-                group.address = base + offsets[group.storage]
-        self.arena_bytes = total
+        return [(group, offsets[group.storage]) for group in self.groups if group.argument is None]
 
     def _plan_calls(self) -> None:
         self._calls = [

@@ -32,7 +32,10 @@ class GraphNode:
 
 @dataclass(frozen=True)
 class Graph:
-    """A checked graph.  An *entry* is one output of one node; per-entry lists hold its type, shape and storage."""
+    """A checked graph.  An *entry* is one output of one node; per-entry lists hold its type, shape and storage.
+
+    ``offsets``, when there are any, are the entries' places in the arena (-1: not there), which storage numbers tell otherwise.
+    """
 
     nodes: tuple[GraphNode, ...]
     arguments: tuple[int, ...]
@@ -42,6 +45,7 @@ class Graph:
     shapes: tuple[tuple[int, ...], ...]
     storage: tuple[int, ...]
     devices: tuple[Device, ...]
+    offsets: tuple[int, ...] = ()
 
     def entry_bytes(self, entry: int) -> int:
         """Bytes the entry's tensor takes."""
@@ -86,6 +90,8 @@ def _build(data: dict) -> Graph:
     storage = tuple(map(int, _attr(attrs, "storage_id", count)))
     _require(all(extent >= 0 for shape in shapes for extent in shape), "a shape has a negative extent")
     _require(all(number >= 0 for number in storage), "a storage number is negative")
+    offsets = tuple(map(int, _attr(attrs, "storage_offset", count))) if "storage_offset" in attrs else ()
+    _require(all(offset >= -1 for offset in offsets), "a storage offset is negative")
     owner = tuple(index for index in range(len(raw)) for _ in range(rows[index], rows[index + 1]))
     arguments = tuple(map(int, data["arg_nodes"]))
     _require(all(0 <= a < len(nodes) and nodes[a].function is None for a in arguments), "arg_nodes names a call")
@@ -93,6 +99,7 @@ def _build(data: dict) -> Graph:
         nodes, arguments, tuple(_entry(head, rows, len(raw)) for head in data["heads"]), owner,
         tuple(DataType(text) for text in _attr(attrs, "dltype", count)), shapes, storage,
         tuple(Device(int(kind), int(number)) for kind, number in zip(_attr(attrs, "device_index", count, kDLCPU), _attr(attrs, "device_id", count, 0))),
+        offsets,
     )
 
 

@@ -17,6 +17,7 @@ from ..function import Function
 from ..transform.common import is_op
 from . import te_compiler
 from .external import external_call
+from .graph_arena import arena_offsets
 from .graph_nodes import COPY, NOP, Entry, GraphNode, TensorInfo, graph_json
 from .graph_plan_memory import MemoryPlan, plan_memory
 from .placement import where_of
@@ -37,7 +38,7 @@ class GraphCode(NamedTuple):
     @property
     def json(self) -> str:
         """The graph in upstream's JSON format."""
-        return graph_json(self.nodes, self.heads, self.plan.storage)
+        return graph_json(self.nodes, self.heads, self.plan.storage, arena_offsets(self.nodes, self.heads))
 
 
 def infos_of(ty: Any, what: str) -> list[TensorInfo]:

@@ -55,8 +55,10 @@ class GraphNode:
         return {"op": "tvm_op", "name": self.name, "attrs": attrs, "inputs": rows}
 
 
-def graph_json(nodes: Sequence[GraphNode], heads: Sequence[Entry], storage: Sequence[Sequence[int]]) -> str:
+def graph_json(nodes: Sequence[GraphNode], heads: Sequence[Entry], storage: Sequence[Sequence[int]], offsets: Sequence[int] = ()) -> str:
     """The whole graph in upstream's JSON format; ``storage[n][i]`` is the storage id of output i of node n.
+
+    ``offsets``, a place in one arena for each output, go to ``storage_offset``, which upstream does not know.
 
     ``device_index`` has the device types; the devices' numbers, of which upstream keeps none, are in ``device_id`` where one is not 0.
     """
@@ -68,6 +70,7 @@ def graph_json(nodes: Sequence[GraphNode], heads: Sequence[Entry], storage: Sequ
         "dltype": ["list_str", [i.dtype for i in infos]],
         "storage_id": ["list_int", [s for row in storage for s in row]],
         "shape": ["list_shape", [list(i.shape) for i in infos]],
+        **({"storage_offset": ["list_int", list(offsets)]} if offsets else {}),
     }
     devices = [node.device for node in nodes for _ in node.outputs]
     attrs["device_index"] = ["list_int", [kind for kind, _ in devices]]

@@ -17,17 +17,18 @@ WORK = 3_000_000  # neighbours looked at in one climb, a fraction of a second
 SLACK_CHANCE, SLACK = 0.1, 2.0  # how often a plan may grow, and by how many times its distance from the bound
 
 
-def climb(sizes: Sequence[int], around: Sequence[Sequence[int]], orders: Sequence[Sequence[int]], alignment: int, bound: int) -> list[int]:
+def climb(sizes: Sequence[int], around: Sequence[Sequence[int]], orders: Sequence[Sequence[int]], alignment: int, bound: int,
+          starts: int = STARTS, work: int = WORK) -> list[int]:
     """The best order found.
 
     ``sizes`` in bytes, ``around[i]`` the buffers that live beside buffer i, ``orders`` to start from (the best first), ``bound`` what no
-    plan can go below.
+    plan can go below; ``starts`` climbs of at most ``work`` each.
     """
     best: list[int] = list(orders[0])
     least: int | None = None
-    for start in range(STARTS):
+    for start in range(starts):
         one = _Climb(sizes, around, orders[start % len(orders)], alignment, random.Random(len(sizes) + start))
-        height, order = one.run(bound)
+        height, order = one.run(bound, work)
         if least is None or height < least:
             least, best = height, order
         if least <= bound:
@@ -51,11 +52,11 @@ class _Climb:
         """The buffers in the order of placement."""
         return sorted(range(len(self.key)), key=lambda i: (self.key[i], i))
 
-    def run(self, bound: int) -> tuple[int, list[int]]:
+    def run(self, bound: int, work: int) -> tuple[int, list[int]]:
         """Steps until the bound is reached or the work is done: the lowest height seen, and its order."""
         best, order = self.height, self.order()
         for _ in range(ROUNDS):
-            if best <= bound or self.work >= WORK:
+            if best <= bound or self.work >= work:
                 break
             slack = int((best - bound) * SLACK * self.chance.random()) if self.chance.random() < SLACK_CHANCE else 0
             if self._step(slack) and self.height < best:
