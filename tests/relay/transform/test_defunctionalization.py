@@ -1,6 +1,7 @@
 """Programs without functions as values: before and after, values, and what is refused."""
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -127,19 +128,20 @@ def test_what_is_refused(text: str, kind: type, message: str) -> None:
         defunctionalize(mod["main"], mod)
 
 
-def test_depth() -> None:
+@pytest.mark.parametrize("count", [sys.getrecursionlimit() + 200, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_depth(count: int) -> None:
     x = relay.var("x", shape=(), dtype="float32")
     body: Any = x
-    for i in range(5_000):
+    for i in range(count):
         v = relay.var(f"v{i}", shape=(), dtype="float32")
         body = relay.Call(relay.Function([v], relay.add(v, body) if i % 2 else body), [x])  # literals inside literals
     f = relay.var("f", FuncType([x.type_annotation], x.type_annotation))
     chain: Any = x
-    for _ in range(20_000):
+    for _ in range(count):
         chain = relay.Call(f, [chain])
     mod = IRModule()
     mod["all"] = relay.Function([f, x], chain, x.type_annotation)
     mod["main"] = relay.Function([x], relay.add(body, relay.Call(mod.get_global_var("all"), [relay.Function([relay.var("y", shape=())], x), x])))
     mod = relay.transform.InferType()(mod)
     func, result = defunctionalize(mod["main"], mod)
-    assert len(result.functions) > 5_000 and sum(isinstance(e, relay.Call) for e in exprs(result["all_1"])) == 20_000
+    assert len(result.functions) > count and sum(isinstance(e, relay.Call) for e in exprs(result["all_1"])) == count

@@ -1,6 +1,7 @@
 """Putting blocks of memory together: before and after, and on the virtual machine."""
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -123,12 +124,13 @@ def long_chain(count: int) -> Any:
     return body
 
 
-def test_depth() -> None:
-    planned = plan_function(relay.Function([], long_chain(10_000)))
+@pytest.mark.parametrize("count", [sys.getrecursionlimit() + 200, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_depth(count: int) -> None:
+    planned = plan_function(relay.Function([], long_chain(count)))
     blocks = [e for e in relay.analysis.variables.exprs(planned) if is_op(e, "memory.alloc_storage")]
-    assert len(blocks) == 1 and int(blocks[0].args[0].data.numpy()) == 640_000
+    assert len(blocks) == 1 and int(blocks[0].args[0].data.numpy()) == 64 * count
     body: Any = long_chain(2)
-    for _ in range(20_000):
+    for _ in range(count):
         body = relay.If(relay.const(True), body, relay.const(1.0))
     nested = plan_function(relay.Function([], body))
     assert sum(is_op(e, "memory.alloc_storage") for e in relay.analysis.variables.exprs(nested)) == 1

@@ -1,6 +1,7 @@
 """Planning devices: before and after, over two processors and a GPU."""
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -258,10 +259,11 @@ def test_tuples_are_copied_field_by_field() -> None:
 
 
 @pytest.mark.parametrize("chain", ["calls", "lets", "marks"])
-def test_depth(chain: str) -> None:
+@pytest.mark.parametrize("count", [sys.getrecursionlimit() + 200, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_depth(chain: str, count: int) -> None:
     x = relay.var("x", shape=(2,))
     body, bindings = x, []
-    for i in range(20_000):
+    for i in range(count):
         body = relay.exp(body)
         if chain == "marks" and i % 2:
             body = relay.annotation.on_device(body, ONE if i % 4 == 1 else ZERO)
@@ -272,7 +274,7 @@ def test_depth(chain: str) -> None:
         body = relay.Let(var, value, body)
     mod = planned(transform.InferType()(IRModule.from_expr(relay.annotation.on_device(body, ONE))))
     assert mod["main"].virtual_device_ == ONE
-    assert len(recover_virtual_device_map(mod, mod["main"])) > 20_000
+    assert len(recover_virtual_device_map(mod, mod["main"])) > count
     assert pin_devices(split_tuple_copies(mod))["main"].virtual_device_ == ONE
 
 

@@ -21,11 +21,11 @@ from .common import is_op
 class Domain:
     """An unknown device, or a function's parameters and result; domains that were found equal share a root."""
 
-    __slots__ = ("link", "device", "parts")
+    __slots__ = ("link", "device", "parts", "size")
 
     def __init__(self, device: VirtualDevice = UNCONSTRAINED, parts: tuple[Domain, ...] = ()) -> None:
         self.link: Domain | None = None
-        self.device, self.parts = device, parts
+        self.device, self.parts, self.size = device, parts, 1
 
     @property
     def root(self) -> Domain:
@@ -172,8 +172,9 @@ class Domains:
             if joined is None or len(a.parts) != len(b.parts):
                 self._undo(trail)
                 return False
+            a, b = (a, b) if a.size >= b.size else (b, a)  # so that no root is far away
             trail.append((a, a.device, b))
-            a.device, b.link = joined, a
+            a.device, b.link, a.size = joined, a, a.size + b.size
             stack.extend(zip(a.parts, b.parts))
         return True
 
@@ -186,7 +187,7 @@ class Domains:
     @staticmethod
     def _undo(trail: list[tuple[Domain, VirtualDevice, Domain]]) -> None:
         for kept, device, linked in reversed(trail):
-            kept.device, linked.link = device, None
+            kept.device, linked.link, kept.size = device, None, kept.size - linked.size
 
     def require(self, expr: RelayExpr, domain: Domain, why: str) -> None:
         """The expression's domain equals ``domain``; TargetError when it can't."""
