@@ -123,6 +123,9 @@ def fixed_point(factor: float) -> tuple[int, int]:
 def _requantize(attrs: Any, args: Sequence[RelayExpr], types: Sequence[Any]) -> RelayExpr:
     data, rank = args[0], len(types[0].dims)
     zero = _along(args[2], rank, attrs.axis, _is_vector(types[2]))
+    mode, compute = _way(attrs)
+    if compute != "int64" and mode != "TFLITE":
+        return _in_floats(data, zero, args, rank, attrs, mode, compute)
     wide = "int64" if types[0].dtype == "int64" else "int32"
     shifted = _shifted(_cast(data, wide) if types[0].dtype != wide else data, zero)
     carried = _carried(shifted, wide, args[1], args[3], rank, attrs)
@@ -131,14 +134,41 @@ def _requantize(attrs: Any, args: Sequence[RelayExpr], types: Sequence[Any]) -> 
     return _clipped(total, attrs.out_dtype)
 
 
-def _carried(x: RelayExpr, dtype: str, input_scale: RelayExpr, output_scale: RelayExpr, rank: int, attrs: RequantizeAttrs) -> RelayExpr:
-    """``x`` × input scale / output scale, rounded."""
-    a, b = _values(input_scale), _values(output_scale)
+def _way(attrs: RequantizeAttrs) -> tuple[str, str]:
+    """(rounding, type of the arithmetic)"""
     config = current_requantize_config()
-    mode = config.get_rounding() if attrs.rounding == "None" else attrs.rounding
-    compute = config.get_compute_dtype() if attrs.compute_dtype == "None" else attrs.compute_dtype
-    if a is None or b is None or dtype != "int32" or compute != "int64":
-        return _by_floats(x, dtype, input_scale, output_scale, rank, attrs.axis, mode, "float32" if compute == "float32" else "float64")
+    return (config.get_rounding() if attrs.rounding == "None" else attrs.rounding,
+            config.get_compute_dtype() if attrs.compute_dtype == "None" else attrs.compute_dtype)
+
+
+def _in_floats(data: RelayExpr, zero: RelayExpr, args: Sequence[RelayExpr], rank: int, attrs: RequantizeAttrs, mode: str, kind: str) -> RelayExpr:
+    """Rescaled, shifted and then rounded, all in floats of ``kind``."""
+    x = _cast(data, kind)
+    x = x if _is_zero(zero) else _op("subtract", x, _cast(zero, kind))
+    factor = _ratio(args[1], args[3], rank, attrs.axis, kind)
+    x = x if factor is None else _op("multiply", x, factor)
+    x = x if _is_zero(args[4]) else _op("add", x, _cast(_along(args[4], 0, 0, False), kind))
+    rounded = _op("round", x) if mode == "TONEAREST" else _op("floor", _op("add", x, _number(0.5, kind)))
+    info = np.iinfo(attrs.out_dtype)
+    return _cast(_op("clip", rounded, a_min=float(info.min), a_max=float(info.max)), attrs.out_dtype)
+
+
+def _ratio(input_scale: RelayExpr, output_scale: RelayExpr, rank: int, axis: int, kind: str) -> RelayExpr | None:
+    """Input scale / output scale, shaped to broadcast along ``axis``; None for 1."""
+    a, b = _values(input_scale), _values(output_scale)
+    vector = _is_vector(input_scale._checked_type) if a is None else a.size > 1
+    if a is None or b is None:
+        return _op("divide", _cast(_along(input_scale, rank, axis, vector), kind), _cast(_along(output_scale, 0, 0, False), kind))
+    factors = a.astype(np.float64) / np.float64(b.reshape(-1)[0])
+    return None if (factors == 1).all() else _along(_number(factors, kind), rank, axis, vector)
+
+
+def _carried(x: RelayExpr, dtype: str, input_scale: RelayExpr, output_scale: RelayExpr, rank: int, attrs: RequantizeAttrs) -> RelayExpr:
+    """``x`` × input scale / output scale, rounded; in fixed point where both are known and ``x`` is int32, else in float64."""
+    a, b = _values(input_scale), _values(output_scale)
+    mode, _ = _way(attrs)
+    if a is None or b is None or dtype != "int32":
+        return _by_floats(x, dtype, input_scale, output_scale, rank, attrs.axis, mode)
     factors = a.astype(np.float64).reshape(-1) / np.float64(b.reshape(-1)[0])
     if len(set(factors.tolist())) == 1 and factors[0] == 1.0:
         return x
@@ -147,12 +177,10 @@ def _carried(x: RelayExpr, dtype: str, input_scale: RelayExpr, output_scale: Rel
     return _ROUNDINGS[mode](x, pairs, attrs.axis % max(rank, 1), shape)
 
 
-def _by_floats(x: RelayExpr, dtype: str, input_scale: RelayExpr, output_scale: RelayExpr, rank: int, axis: int, mode: str, wide: str) -> RelayExpr:
-    vector = isinstance(input_scale, Constant) and input_scale.data.numpy().size > 1 or _is_vector(input_scale._checked_type)
-    scale = _cast(_along(input_scale, rank, axis, vector), wide)
-    factor = _op("divide", scale, _cast(_along(output_scale, 0, 0, False), wide))
-    product = _op("multiply", _cast(x, wide), factor)
-    rounded = _op("round", product) if mode == "TONEAREST" else _op("floor", _op("add", product, _number(0.5, wide)))
+def _by_floats(x: RelayExpr, dtype: str, input_scale: RelayExpr, output_scale: RelayExpr, rank: int, axis: int, mode: str) -> RelayExpr:
+    factor = _ratio(input_scale, output_scale, rank, axis, "float64")
+    product = _cast(x, "float64") if factor is None else _op("multiply", _cast(x, "float64"), factor)
+    rounded = _op("round", product) if mode == "TONEAREST" else _op("floor", _op("add", product, _number(0.5, "float64")))
     info = np.iinfo("int32")
     return _cast(_op("clip", rounded, a_min=float(info.min), a_max=float(info.max)), dtype)
 

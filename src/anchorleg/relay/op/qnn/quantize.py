@@ -66,8 +66,8 @@ class requantize_config:
         return "UPWARD" if self.rounding == "None" else self.rounding
 
     def get_compute_dtype(self) -> str:
-        """The type in which values are rescaled."""
-        return "int64" if self.compute_dtype == "None" else self.compute_dtype
+        """The type in which values are rescaled; when nothing else is said: float32 for x86 processors with SSE4.1, else int64."""
+        return _compute_dtype_of_target() if self.compute_dtype == "None" else self.compute_dtype
 
     def __enter__(self) -> requantize_config:
         self._stack().append(self)
@@ -81,6 +81,17 @@ class requantize_config:
         if not hasattr(cls._local, "stack"):
             cls._local.stack = []
         return cls._local.stack
+
+
+def _compute_dtype_of_target() -> str:
+    from ....target.cpu import resolve_cpu
+    from ....target.features import code_features
+    from ....target.target import Target
+
+    target = Target.current(allow_none=True)
+    if target is None or target.kind.name != "llvm":
+        return "int64"
+    return "float32" if "sse4.1" in code_features(resolve_cpu(target)) else "int64"
 
 
 def current_requantize_config() -> requantize_config:
@@ -143,33 +154,59 @@ def _requantize_relation(args: tuple[Type, ...], attrs: Any, ctx: Any) -> Type |
     return TensorType(data.dims, attrs.out_dtype)
 
 
-def _rescale_tflite(x: np.ndarray, factor: np.ndarray) -> np.ndarray:
-    """x × factor in fixed point: multiplier of 31 bits, high half of the product (halves up), shift (halves away from zero)."""
+def _fixed_point(factor: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Multipliers with 31 fraction bits, shifts to the left before and to the right after the product."""
     significand, exponent = np.frexp(factor)
     multiplier = np.floor(significand * (1 << 31) + 0.5).astype(np.int64)
     exponent = exponent + (multiplier == 1 << 31)
     multiplier = np.where(multiplier == 1 << 31, 1 << 30, np.where(exponent < -31, 0, multiplier))
-    left, right = np.clip(exponent, 0, 31), np.clip(-exponent, 0, 31)
+    return multiplier, np.clip(exponent, 0, 31), np.clip(-exponent, 0, 31)
+
+
+def _rescale_fixed(x: np.ndarray, factor: np.ndarray, mode: str) -> np.ndarray:
+    """x × factor in fixed point, rounded once: halves up, or away from zero."""
+    multiplier, left, right = _fixed_point(factor)
+    product = (x << left) * multiplier
+    half = np.left_shift(np.int64(1), 30 + right)
+    return (product + half + (product >> 63 if mode == "TONEAREST" else 0)) >> (31 + right)
+
+
+def _rescale_float(q: np.ndarray, zero: np.ndarray, factor: np.ndarray, out_zero: Any, mode: str, dtype: str) -> np.ndarray:
+    """(q - zero) × factor + out_zero in floats, then rounded."""
+    kind = np.dtype(dtype).type
+    total = (q.astype(kind) - np.asarray(zero).astype(kind)) * factor.astype(kind) + kind(out_zero)
+    return round_away(total) if mode == "TONEAREST" else np.floor(total + kind(0.5))
+
+
+def _rescale_tflite(x: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """x × factor in fixed point: multiplier of 31 bits, high half of the product (halves up), shift (halves away from zero)."""
+    multiplier, left, right = _fixed_point(factor)
     high = ((x << left) * multiplier + (1 << 30)) >> 31
     half = np.where(right > 0, np.left_shift(np.int64(1), np.maximum(right - 1, 0)), 0)
     return (high + np.where(right > 0, high >> 63, 0) + half) >> right
 
 
 def requantise(q: np.ndarray, input_scale: np.ndarray, input_zero: np.ndarray, output_scale: np.ndarray, output_zero: np.ndarray,
-               dtype: str, axis: int = -1, rounding: str = "None") -> np.ndarray:
-    """Values of one scale and zero point in another; exact in float64 for 32-bit inputs."""
+               dtype: str, axis: int = -1, rounding: str = "None", compute: str = "None") -> np.ndarray:
+    """Values of one scale and zero point in another; in real numbers (float64), unless ``compute`` says how."""
     mode = current_requantize_config().get_rounding() if rounding == "None" else rounding
     factor = np.asarray(input_scale, np.float64) / np.float64(np.asarray(output_scale).reshape(-1)[0])
     if mode == "TFLITE":
         rounded = _rescale_tflite(q.astype(np.int64) - along(input_zero, q.ndim, axis), along(factor, q.ndim, axis))
         return saturate(rounded + np.int64(np.asarray(output_zero).reshape(-1)[0]), dtype)
+    out_zero = np.int64(np.asarray(output_zero).reshape(-1)[0])
+    if compute.startswith("float"):
+        return saturate(_rescale_float(q, along(input_zero, q.ndim, axis), along(factor, q.ndim, axis), out_zero, mode, compute), dtype)
+    if compute == "int64":
+        fixed = _rescale_fixed(q.astype(np.int64) - along(input_zero, q.ndim, axis), along(factor, q.ndim, axis), mode)
+        return saturate(fixed + out_zero, dtype)
     shifted = (q.astype(np.int64) - along(input_zero, q.ndim, axis)) * along(factor, q.ndim, axis)
     rounded = round_up(shifted) if mode == "UPWARD" else round_away(shifted)
     return saturate(rounded + np.int64(np.asarray(output_zero).reshape(-1)[0]), dtype)
 
 
 def _requantize_numpy(attrs: Any, args: list[np.ndarray], out_type: Any) -> np.ndarray:
-    return requantise(*args, out_type.dtype, attrs.axis, attrs.rounding)
+    return requantise(*args, out_type.dtype, attrs.axis, attrs.rounding, attrs.compute_dtype)
 
 
 SQNN_DTYPE_TO_CODE = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
