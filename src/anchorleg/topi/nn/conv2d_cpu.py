@@ -23,6 +23,7 @@ from .schedule import (accumulate_locally, extent_of, find_anchor, inline_produc
 
 
 USUAL_WIDTHS = (7, 10, 13, 14, 20, 26, 28, 40, 52, 56, 80, 112, 160)  # what a width that is not known may be
+TAKEN_APART = 4  # registers that hold the halves of words of bytes
 IN_FLIGHT = 12  # independent sums that keep the multiply-add units of current processors busy
 
 
@@ -41,6 +42,19 @@ def registers_of(target: Any) -> int:
     from ...target.cpu import resolve_cpu
 
     return resolve_cpu(target).num_vector_registers
+
+
+def registers_for(anchor: Operation, target: Any) -> int:
+    """How many registers are left for the sums of a product, its operands and what it needs besides.
+
+    Where bytes are multiplied without an instruction for it, words are taken apart, which takes some.
+    """
+    count = registers_of(target)
+    if target is None or target.kind.name != "llvm" or anchor.output(0).dtype != "int32":
+        return count
+    from ...target.cpu import resolve_cpu
+
+    return count if resolve_cpu(target).dot_bytes else count - TAKEN_APART
 
 
 def _rounds(extent: int, tile: int) -> int:
@@ -127,7 +141,7 @@ def schedule_conv2d_NCHWc(outs: Any, target: Any = None) -> Schedule:
     lanes = lanes_of(target, anchor.output(0).dtype)
     _, chunks, height, width, block = dims(anchor.output(0))
     height, width = height if isinstance(height, int) else 1, width if isinstance(width, int) else None
-    tile = conv_tile(height, width, _chunks_per_group(anchor, chunks), max(1, block // lanes), registers_of(target),
+    tile = conv_tile(height, width, _chunks_per_group(anchor, chunks), max(1, block // lanes), registers_for(anchor, target),
                      max(0.5, min(1.0, block / lanes)))
     local = s[accumulate_locally(s, anchor, home)]
     local.compute_at(s[home], _tile_output(s, home, tile, lanes, work_of(anchor), _padded_rows(anchor, padding, tile), padding))
@@ -187,11 +201,20 @@ def _tile_output(s: Schedule, final: ComputeOp, tile: Tile, lanes: int, work: fl
     for axis in (oci, yi, xi, *parts[:-1]):
         stage.unroll(axis)
     stage.vectorize(parts[-1])
-    shared = parallelise(s, stage, outer, work)
+    shared = parallelise(s, stage, outer if padding is not None else _few_divisions(final, outer, (1, tile.blocks, tile.rows)), work)
     if padding is not None:
         s[padding].compute_at(stage, shared)
         _copy_padded(s[padding], lanes)
     return xo
+
+
+ENOUGH_TASKS = 8  # parts among which threads share work without the rows of a plane
+
+
+def _few_divisions(final: ComputeOp, axes: Sequence[Any], factors: Sequence[int]) -> Sequence[Any]:
+    """The axes to share among threads: without the rows where their number is not known, and blocks of channels are enough."""
+    blocks, rows = (extent_of(final.axis[k]) for k in (1, 2))
+    return axes[:-1] if rows is None and blocks is not None and blocks // factors[1] >= ENOUGH_TASKS else axes
 
 
 def _copy_padded(stage: Any, lanes: int) -> None:
@@ -305,7 +328,9 @@ def _depthwise_loops(s: Schedule, final: ComputeOp, anchor: Operation, padding: 
     for axis in (xi, *parts[:-1]):
         stage.unroll(axis)
     stage.vectorize(parts[-1])
-    outer = parallelise(s, stage, (n, oc, yo), work_of(anchor))
+    shared = _few_divisions(final, (n, oc, yo), (1, 1, 1))
+    outer = parallelise(s, stage, shared, work_of(anchor))
+    outer = outer if len(shared) == 3 else yo
     if edges:
         s[padding].compute_inline()
         for axis in (yi, xo):

@@ -13,7 +13,7 @@ from ...te.operation import ComputeOp, Operation
 from ...te.schedule import Schedule
 from ...te.tensor import Tensor
 from .common import dims
-from .conv2d_cpu import registers_of
+from .conv2d_cpu import registers_for
 from .dense import batch_matmul, matmul
 from .schedule import (accumulate_locally, extent_of, find_anchor, inline_producers, lanes_of, parallelise, schedule_default, schedule_other,
                        work_of)
@@ -80,7 +80,7 @@ def schedule_product(outs: Any, target: Any = None) -> Schedule:
     for op in inline_producers(s, outs):
         if op is not anchor and op is not final:
             schedule_other(s, op, target)
-    rows = row_tile((extent_of(final.axis[-2]) or MANY_ROWS) if len(final.axis) > 1 else 1, max(1, tile // lanes), registers_of(target))
+    rows = row_tile((extent_of(final.axis[-2]) or MANY_ROWS) if len(final.axis) > 1 else 1, max(1, tile // lanes), registers_for(anchor, target))
     local = s[accumulate_locally(s, anchor, final)]
     local.compute_at(s[final], _tile_output(s, final, rows, tile, lanes, work_of(anchor)))
     *lead, x = local.op.axis
