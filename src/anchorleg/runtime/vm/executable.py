@@ -24,7 +24,7 @@ MAGIC = b"ALVMEXE\n"
 VERSION = 1
 _HEAD = struct.Struct("<8sI32sQ")
 
-TypeSpec = Any  # [dtype, [dims, -1 where not known]], {"tuple": [specs]}, {"function": number of parameters}, {} for a data type, or None
+TypeSpec = Any  # [dtype, [dims, -1 where not known]], {"tuple": [specs]}, {"function": number of parameters}, {"data": name}, {"ref": 1}, or None
 
 
 class PackedEntry(NamedTuple):
@@ -55,6 +55,7 @@ class Executable(Module):
     param_types : for each function the types of its parameters.
     devices : type and number of each device of the program; the first is the host.
     constant_devices : the device of each constant, by number.
+    data_types : for each data type among the parameters the tags of its constructors and the types of their fields.
     """
 
     type_key = "VMExecutable"
@@ -65,7 +66,8 @@ class Executable(Module):
 
     def __init__(self, functions: Any, constants: Sequence[NDArray | None] = (), packed: Sequence[PackedEntry] = (), lib: Any = None,
                  param_types: Mapping[str, Sequence[TypeSpec]] | None = None, late_names: Mapping[int, str] | None = None,
-                 devices: Sequence[tuple[int, int]] = ((kDLCPU, 0),), constant_devices: Sequence[int] = ()) -> None:
+                 devices: Sequence[tuple[int, int]] = ((kDLCPU, 0),), constant_devices: Sequence[int] = (),
+                 data_types: Mapping[str, Sequence[Any]] | None = None) -> None:
         if functions is self:
             return
         super().__init__()
@@ -77,6 +79,7 @@ class Executable(Module):
         self.late_names = dict(late_names or {})
         self.devices = [(int(kind), int(number)) for kind, number in devices]
         self.constant_devices = list(constant_devices) or [0] * len(self._constants)
+        self.data_types = {k: list(v) for k, v in (data_types or {}).items()}
         self._image: Any = None
 
     # -- what is in it
@@ -123,7 +126,8 @@ class Executable(Module):
     @property
     def constants(self) -> str:
         """The constants, as text."""
-        return "".join(f"VM Const[{i}]: {_shape_text(c)} on device index {d}\n" for i, (c, d) in enumerate(zip(self._constants, self.constant_devices)))
+        rows = enumerate(zip(self._constants, self.constant_devices))
+        return "".join(f"VM Const[{i}]: {_constant_text(c, self.devices[d])} on device index {d}\n" for i, (c, d) in rows)
 
     @property
     def constant_data(self) -> list[NDArray | None]:
@@ -235,6 +239,16 @@ def _shape_text(c: NDArray | None) -> str:
     return "late bound" if c is None else "scalar" if not c.shape else f"[{', '.join(map(str, c.shape))}]"
 
 
+def _constant_text(c: NDArray | None, place: tuple[int, int]) -> str:
+    """A constant in upstream's form; with its elements when these are at most ten in a row."""
+    if c is None:
+        return "late bound"
+    head = f"NDArray[({','.join(map(str, c.shape))}),{c.dtype},({place[0]},{place[1]})]"
+    if len(c.shape) > 1 or c.size > 10:
+        return head
+    return f"{head}=[{','.join(f'{v:g}' if isinstance(v, float) else str(int(v)) for v in c.numpy().reshape(-1).tolist())}]"
+
+
 # -- bytes ------------------------------------------------------------------------------------------------------
 
 
@@ -246,7 +260,7 @@ def to_bytes(exe: Executable) -> bytes:
                        "code": [[int(i.op), *_plain(i.operands)] for i in f.instructions]} for f in exe.functions],
         "packed": [[p.name, p.kind, p.num_inputs, p.num_outputs, [list(x) for x in p.implicit], p.payload] for p in exe.packed],
         "types": exe.param_types, "late": {str(k): v for k, v in exe.late_names.items()}, "constants": [len(b) for b in blobs],
-        "devices": [list(d) for d in exe.devices], "constant_devices": exe.constant_devices,
+        "devices": [list(d) for d in exe.devices], "constant_devices": exe.constant_devices, "data": exe.data_types,
     }
     text = json.dumps(header, separators=(",", ":")).encode()
     payload = b"".join([struct.pack("<Q", len(text)), text, *blobs])
@@ -275,7 +289,7 @@ def from_bytes(data: bytes, lib: Any) -> Executable:
         raise
     except Exception as err:
         raise ArtifactError(f"the executable's contents make no sense ({type(err).__name__}: {err})") from err
-    return Executable(functions, constants, packed, lib, header["types"], late, devices, places)
+    return Executable(functions, constants, packed, lib, header["types"], late, devices, places, header.get("data"))
 
 
 def _devices(header: Mapping[str, Any], constants: int) -> tuple[list[tuple[int, int]], list[int]]:
