@@ -260,7 +260,7 @@ class _EqualConstants:
     def find(self, data: Any, number: int) -> int:
         """The number of the first constant with this dtype and these bytes; ``number``, which is remembered, when there is none."""
         values = np.ascontiguousarray(data.numpy() if hasattr(data, "numpy") else data)
-        return self.known.setdefault((str(values.dtype), hashlib.sha256(values.tobytes()).digest()), number)
+        return self.known.setdefault((str(values.dtype), hashlib.sha256(values.reshape(-1).view(np.uint8)).digest()), number)
 
 
 def _bordered(found: Sequence[tuple[str, TensorInfo]], what: str) -> list[Tensor]:
