@@ -229,7 +229,7 @@ def test_constants_are_where_they_are_used() -> None:
     exe = relay.vm.compile(IRModule.from_expr(relay.Function([x], body)), "llvm")
     places = [d for c, d in zip(exe.constant_data, exe.constant_devices) if c.shape == (3, 4)]
     assert sorted(places) == [0, 1]
-    assert "NDArray[(3,4),float32,(1,1)] on device index 1" in exe.constants and "VM Const[0]: NDArray[(),int64,(1,0)]=[48] on device index 0" in exe.constants
+    assert "NDArray[(3,4),float32,(1,1)] on device index 1" in exe.constants and "NDArray[(),int64,(1,0)]=[48] on device index 0" in exe.constants
     np.testing.assert_allclose(VirtualMachine(exe, cpu(0)).run(A).numpy(), np.tanh(np.exp(A) * A) + A, rtol=1e-5)
 
 
