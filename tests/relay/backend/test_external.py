@@ -320,6 +320,22 @@ def test_options_of_a_compiler_come_with_its_target() -> None:
 
 
 @needs_compiler
+@each_executor
+def test_the_example_compiler_takes_tuples(kind: str) -> None:
+    p = relay.var("p", relay.TupleType([relay.TensorType((2, 3)), relay.TupleType([relay.TensorType((3,)), relay.TensorType((2, 3))])]))
+    one, rest = relay.TupleGetItem(p, 0), relay.TupleGetItem(p, 1)
+    body = relay.Tuple([relay.Tuple([relay.multiply(one, relay.TupleGetItem(rest, 0)), one]), relay.add(relay.TupleGetItem(rest, 1), relay.const(np.float32(2)))])
+    func = relay.Function([p], body).with_attr({"Primitive": 1, "Compiler": "ccompiler", "global_symbol": "cc_0"})
+    a, b = variables()
+    c = relay.var("c", shape=(3,))
+    result = relay.Call(func, [relay.Tuple([a, relay.Tuple([c, b])])])
+    pair = relay.TupleGetItem(result, 0)
+    got = run(kind, relay.Function([a, b, c], relay.Tuple([relay.TupleGetItem(pair, 0), relay.TupleGetItem(pair, 1), relay.TupleGetItem(result, 1)])), A, B, B[0])
+    for value, want in zip(got, (A * B[0], A, B + 2), strict=True):
+        np.testing.assert_allclose(value, want, rtol=1e-6)
+
+
+@needs_compiler
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64", "uint32", "float64"])
 def test_the_example_compilers_arithmetic_is_that_of_the_operators(dtype: str) -> None:
     rng = np.random.default_rng(3)
@@ -386,7 +402,7 @@ def test_where_there_is_nothing_external_the_module_comes_back() -> None:
 
 @needs_compiler
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 2, 7, 8])
+@pytest.mark.parametrize("seed", [0, 2, 7, 8, 46])
 @pytest.mark.parametrize("merge", [True, False])
 def test_random_programs_cut_for_the_example_compiler(seed: int, merge: bool) -> None:
     def only_tensors(call: Any) -> bool:

@@ -11,8 +11,8 @@ from typing import Any
 from ....ir.module import IRModule
 from ....ir.op import Op
 from ....ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
-from ....ir.type import TensorType
-from ....ir.visit import post_order
+from ....ir.type import TensorType, TupleType
+from ....ir.visit import post_order, trampoline
 from ....runtime.source_module import CSourceModule
 from ....support.errors import UnsupportedOpError
 from ....target.codegen.c.types import storage_type
@@ -20,6 +20,7 @@ from ....target.kinds import find_kind
 from ...analysis.variables import expr_children
 from ...expr import Call, Constant, Tuple, TupleGetItem, Var
 from ...function import Function
+from ...transform.common import rewrite_exprs
 from ...transform.compiler_functions import MarkCompilerFunctionsAsExtern, OutlineCompilerFunctionsWithExistingGlobalSymbols
 
 COMPILER = "ccompiler"
@@ -40,10 +41,10 @@ class _Writer:
     """Writes the C function of one Relay function: a loop over the elements of each result."""
 
     def __init__(self, symbol: str, func: Function) -> None:
-        self.symbol, self.func = symbol, func
-        self.results = _results(func)
+        self.symbol = symbol
+        self.params, self.results = _flat(func)
         self.constants = list({id(n): n for r in self.results for n in _nodes(r) if isinstance(n, Constant)}.values())
-        self.leaves: dict[int, str] = {id(p): f"in{i}" for i, p in enumerate(func.params)}
+        self.leaves: dict[int, str] = {id(p): f"in{i}" for i, p in enumerate(self.params)}
         self.leaves |= {id(c): f"{symbol}_const{i}" for i, c in enumerate(self.constants)}
         self._check()
 
@@ -55,7 +56,7 @@ class _Writer:
     def _check(self) -> None:
         if not re.fullmatch(r"[A-Za-z_]\w*", self.symbol, re.A):
             raise UnsupportedOpError(f"{COMPILER}: the function's name {self.symbol!r} is no C identifier")
-        for node in [*self.func.params, *(n for r in self.results for n in _nodes(r))]:
+        for node in [*self.params, *(n for r in self.results for n in _nodes(r))]:
             self._check_type(node)
             if isinstance(node, Call) and _operator(node) is None:
                 name = node.op.name if isinstance(node.op, Op) else f"a {type(node.op).__name__}"
@@ -72,8 +73,8 @@ class _Writer:
 
     def text(self) -> str:
         """The functions and what they keep."""
-        count = len(self.func.params) + len(self.results)
-        lines = [*self._pointers(), *(line for i, r in enumerate(self.results) for line in self._loop(r, len(self.func.params) + i, f"out{i}"))]
+        count = len(self.params) + len(self.results)
+        lines = [*self._pointers(), *(line for i, r in enumerate(self.results) for line in self._loop(r, len(self.params) + i, f"out{i}"))]
         body = "".join(f"    {line}\n" for line in lines)
         return (f"{self._constant_code()}\nTVM_DLL int32_t {self.symbol}({_PARAMETERS}) {{\n    {_UNUSED}\n"
                 f"    if (num_args != {count}) return -1;\n{body}    return 0;\n}}\n")
@@ -88,7 +89,7 @@ class _Writer:
 
     def _pointers(self) -> list[str]:
         used = {id(n) for r in self.results for n in _nodes(r)}
-        return [f"const {_ctype(p)}* in{i} = (const {_ctype(p)}*)data_of(args[{i}]);" for i, p in enumerate(self.func.params) if id(p) in used]
+        return [f"const {_ctype(p)}* in{i} = (const {_ctype(p)}*)data_of(args[{i}]);" for i, p in enumerate(self.params) if id(p) in used]
 
     def _loop(self, result: Any, argument: int, name: str) -> list[str]:
         shape = result.checked_type.concrete_shape
@@ -105,11 +106,37 @@ class _Writer:
         return f"const {_ctype(node)} {name} = {self.leaves[id(node)]}[{_index(node.checked_type.concrete_shape, rank)}];"
 
 
-def _results(func: Function) -> list[Any]:
-    """The function's results, fields of tuples taken apart."""
-    body = func.body
-    found = list(body.fields) if isinstance(body, Tuple) else [body]
-    return [r.tuple_value.fields[r.index] if isinstance(r, TupleGetItem) and isinstance(r.tuple_value, Tuple) else r for r in found]
+def _flat(func: Function) -> tuple[list[Var], list[Any]]:
+    """The function's tensors: parameters and results, with tuples taken apart."""
+    params: list[Var] = []
+    binds = {p: trampoline(_apart(p.name_hint, p.checked_type, params)) for p in func.params}
+    body = rewrite_exprs(func.body, lambda old, new: binds[old] if old in binds else _field(new))
+    results, stack = [], [body]
+    while stack:
+        expr = stack.pop()
+        if isinstance(expr, Tuple):
+            stack.extend(reversed(expr.fields))
+        else:
+            results.append(expr)
+    return params, results
+
+
+def _apart(name: str, ty: Any, made: list[Var]) -> Any:
+    """A variable of that type, or a tuple of variables."""
+    if isinstance(ty, TupleType):
+        fields = []
+        for field in ty.fields:
+            fields.append((yield _apart(name, field, made)))
+        whole: Any = Tuple(fields)
+    else:
+        whole = Var(name, ty)
+        made.append(whole)
+    whole._checked_type = ty
+    return whole
+
+
+def _field(expr: Any) -> Any:
+    return expr.tuple_value.fields[expr.index] if isinstance(expr, TupleGetItem) and isinstance(expr.tuple_value, Tuple) else expr
 
 
 def _nodes(result: Any) -> list[Any]:
