@@ -20,6 +20,9 @@ def built(name):
     return build_c(NETWORKS[name](), mod_name=name)
 
 
+LIMITS = {"wake_word": 245_000, "mlp": 210_000}  # instructions on a Cortex-M3: 61,152 and 2,016 products, and what comes with them
+
+
 def make_project(name, tmp_path, board):
     project = create_project(built(name), tmp_path, board)
     missing = project.missing_tools()
@@ -36,6 +39,8 @@ def test_emulated_boards_agree_with_the_host(name, board, tmp_path):
     assert project.make() == "", "the cross compiler warned"
     printed = project.make("run", timeout=120)
     assert printed.rstrip().endswith("PASS")
+    if board == "mps2-an385":
+        assert 0 < project.instructions(printed) < LIMITS.get(name, 10_000_000)
     results = project.results(printed)
     assert len(results) == len(project.expected)
     for got, expected in zip(results, project.expected):

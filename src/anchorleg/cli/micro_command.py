@@ -46,7 +46,9 @@ def command(model: Path, output: Path, board: str, inputs: tuple[str, ...], shap
             raise BuildError(f"{told}. Choose another --board, or a smaller model")
         click.echo(told)
     if run:
-        click.echo(project.make("run").rstrip().splitlines()[-1])
+        printed = project.make("run")
+        count = project.instructions(printed)
+        click.echo(printed.rstrip().splitlines()[-1] + (f", {count:,} instructions" if count is not None else ""))
 
 
 def _parse_pool(text: str) -> tuple[str, int]:

@@ -45,7 +45,7 @@ class Board(NamedTuple):
 _ARM_PACKAGES, _RISCV_PACKAGES = ("gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm",
                                   "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc")
 _ARM_LINK = "-nostartfiles --specs=nano.specs --specs=nosys.specs -T mps2.ld -Wl,--gc-sections"
-_QEMU_ARM = "qemu-system-arm -machine {} -nographic -monitor none -serial none -semihosting-config enable=on,target=native -kernel model.elf"
+_QEMU_ARM = "qemu-system-arm -machine {} -icount shift=0 -nographic -monitor none -serial none -semihosting-config enable=on,target=native -kernel model.elf"
 BOARDS: dict[str, Board] = {
     "host": Board("this machine", "cc", "", "", ("console_host.c",), "./model.elf", ("cc",)),
     "mps2-an385": Board("Arm Cortex-M3 (MPS2 AN385, emulated)", "arm-none-eabi-gcc", "-mcpu=cortex-m3 -mthumb -ffunction-sections -fdata-sections",
@@ -57,7 +57,7 @@ BOARDS: dict[str, Board] = {
     "riscv32": Board("RISC-V RV32IMAC (QEMU virt, emulated)", "riscv64-unknown-elf-gcc",
                      "-march=rv32imac -mabi=ilp32 -mcmodel=medany -ffunction-sections -fdata-sections --specs=picolibc.specs",
                      "-nostartfiles -T riscv.ld -Wl,--gc-sections", ("console_riscv.c", "start_riscv.S", "riscv.ld"),
-                     "qemu-system-riscv32 -machine virt -m 64M -bios none -nographic -monitor none -serial stdio -kernel model.elf".replace("-nographic", "-display none"),
+                     "qemu-system-riscv32 -machine virt -icount shift=0 -m 64M -bios none -nographic -monitor none -serial stdio -kernel model.elf".replace("-nographic", "-display none"),
                      ("riscv64-unknown-elf-gcc", "qemu-system-riscv32"), _RISCV_PACKAGES, 32 << 20, 32 << 20),
 }
 
@@ -87,6 +87,11 @@ class Project(NamedTuple):
         if done.returncode != 0:
             raise BuildError(f"make {goal} failed in {self.folder}:\n{(done.stdout + done.stderr)[-4000:]}")
         return done.stdout + done.stderr
+
+    def instructions(self, printed: str) -> int | None:
+        """How many instructions the model took in a run on an emulator (the Arm boards count by forties); None on this machine."""
+        counts = [int(line.split()[1]) for line in printed.splitlines() if line.startswith("instructions ")]
+        return counts[0] if counts else None
 
     def results(self, printed: str) -> list[np.ndarray]:
         """The results in what a run printed, with the bits the machine computed."""

@@ -19,6 +19,17 @@ static void print(const char* text) {
     for (; *text != '\0'; ++text) console_put(*text);
 }
 
+static void print_number(uint64_t number) {
+    char digits[21];
+    uint32_t at = 20;
+    digits[at] = '\0';
+    do {
+        digits[--at] = (char)('0' + (char)(number % 10U));
+        number /= 10U;
+    } while (number != 0U);
+    print(&digits[at]);
+}
+
 static void print_bytes(const uint8_t* data, uint32_t count) {
     static const char digits[] = "0123456789abcdef";
     for (uint32_t i = 0; i < count; ++i) {
@@ -60,7 +71,10 @@ static uint32_t differences(const struct result* r) {
 
 int main(void) {
     uint32_t bad = 0;
-    if (RUN() != 0) {
+    const uint64_t before = console_instructions();
+    const int32_t status = RUN();
+    const uint64_t took = console_instructions() - before;
+    if (status != 0) {
         print("FAIL: the model returned an error\n");
         console_exit(1);
         return 1;
@@ -70,6 +84,11 @@ int main(void) {
         print_bytes((const uint8_t*)results[i].got, results[i].count * results[i].size);
         print("\n");
         bad += differences(&results[i]);
+    }
+    if (took != 0U) {
+        print("instructions ");
+        print_number(took);
+        print("\n");
     }
     print(bad == 0 ? "PASS\n" : "FAIL: results differ\n");
     console_exit(bad == 0 ? 0 : 1);
