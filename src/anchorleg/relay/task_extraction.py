@@ -11,12 +11,13 @@ from .analysis.variables import exprs
 from .expr import Call
 from .function import Function
 from .backend.te_compiler import TECompiler
+from .transform.target_hooks import compiler_of
 
 logger = logging.getLogger("te_compiler")
 
 
 def lower_for_tasks(mod: Any, target: Any, params: Mapping[str, Any] | None) -> None:
-    """Optimises a program and runs the computes of all its primitive functions, under the current pass context.
+    """Optimises a program and runs the computes of all its primitive functions but those of external compilers, under the current pass context.
 
     A function that can't be lowered is passed over (and logged): extraction never fails for a program that builds.
     """
@@ -29,7 +30,7 @@ def lower_for_tasks(mod: Any, target: Any, params: Mapping[str, Any] | None) -> 
     compiler = TECompiler()
     for func in fused.functions.values():
         for node in exprs(func) if isinstance(func, Function) else ():
-            if isinstance(node, Call) and isinstance(node.op, Function) and node.op.get_attr("Primitive", 0):
+            if isinstance(node, Call) and isinstance(node.op, Function) and node.op.get_attr("Primitive", 0) and compiler_of(node.op) is None:
                 try:
                     compiler.lower(node.op, first)
                 except AnchorlegError as exc:

@@ -14,8 +14,11 @@ from anchorleg.driver import lower
 from anchorleg.ir import IRModule, register_op_attr
 from anchorleg.ir.transform import Sequential
 from anchorleg.relay.backend.external import compile_external, external_constants
+from anchorleg.relay.backend.graph_executor_codegen import fused_name
+from anchorleg.relay.backend.te_compiler import TECompiler
 from anchorleg.relay.op.annotation import compiler_begin, compiler_end
 from anchorleg.relay.op.call import call_lowered
+from anchorleg.relay.task_extraction import lower_for_tasks
 from anchorleg.relay.transform import AnnotateTarget, InferType, MergeCompilerRegions, PartitionGraph
 from anchorleg.runtime import vm
 from anchorleg.runtime.c_compiler import find_compiler
@@ -353,6 +356,14 @@ def test_the_example_compilers_arithmetic_is_that_of_the_operators(dtype: str) -
         wanted = [values[0] * values[1] - (values[1] + values[1]), values[1]]
     for got, want in zip(run("graph", mod, *values), wanted, strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+def test_no_tuning_tasks_are_made_of_functions_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    lowered: list[str] = []
+    monkeypatch.setattr(TECompiler, "lower", lambda self, func, target, **more: lowered.append(fused_name(func)))
+    a, b = variables()
+    lower_for_tasks(relay.Function([a, b], relay.exp(external(relay.multiply, a, b))), "llvm", None)
+    assert lowered == ["fused_exp"]
 
 
 # -- constants
