@@ -125,6 +125,14 @@ def test_imported_code_and_constants_are_in_the_file(tmp_path: Path, link: bool)
             file = loaded.export_library(tmp_path / "again.tar", link=False)
 
 
+def test_c_code_is_not_compiled_for_the_wrong_machine(tmp_path: Path) -> None:
+    root = CompiledModule([], {}, "riscv64-unknown-linux-gnu")
+    root.import_module(CSourceModule(TWICE, "c", ["twice"]))
+    for link in (True, False, None):
+        with pytest.raises(BuildError, match="functions twice are C code.*but the model is for riscv64-unknown-linux-gnu: name a compiler for that with cc="):
+            root.export_library(tmp_path / "model.so", link=link)
+
+
 class Archived(PythonModule):
     """A module of a kind of its own."""
 

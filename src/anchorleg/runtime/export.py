@@ -42,6 +42,7 @@ def export(
     path = Path(file_name)
     facts = {**code.manifest(), **manifest}
     linker = _linker(path, cc, link, code.triple)
+    _check_compiler(code, cc)
     apart = set(code.foreign) - {n for m in linked_sources(code) for n in m.function_names}
     if linker is not None and apart:
         if link:
@@ -67,6 +68,15 @@ def _linker(path: Path, cc: str | None, link: bool | None, triple: str) -> list[
     if found is not None and cc is None and not _for_host(triple):
         return None
     return found
+
+
+def _check_compiler(code: "CompiledModule", cc: str | None) -> None:
+    """`BuildError` when imported C code would be compiled for this machine, but the rest is for another one."""
+    sources = linked_sources(code)
+    if sources and cc is None and not _for_host(code.triple):
+        names = ", ".join(n for m in sources for n in m.function_names)
+        raise BuildError(f"the external functions {names} are C code, which this machine's compiler would compile for itself, but the model is for {code.triple}: "
+                         "name a compiler for that with cc=")
 
 
 def _for_host(triple: str) -> bool:
