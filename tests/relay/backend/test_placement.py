@@ -12,16 +12,18 @@ from anchorleg import relay
 from anchorleg.contrib.graph_executor import GraphModule, create
 from anchorleg.ir import IRModule
 from anchorleg.ir.op import Op
+from anchorleg.ir.structural import assert_structural_equal
 from anchorleg.ir.transform import PassContext
 from anchorleg.relay.backend.graph_nodes import Entry, GraphNode, TensorInfo
 from anchorleg.relay.backend.graph_plan_memory import plan_memory
 from anchorleg.relay.backend.placement import main_target, place
 from anchorleg.relay.backend.storage_info import graph_plan_memory
 from anchorleg.relay.transform.common import rewrite_exprs
+from anchorleg.relay.transform.device_scopes import unmarked
 from anchorleg.runtime import cpu, cuda, load_module
 from anchorleg.runtime.vm import Executable, VirtualMachine
 from anchorleg.support.errors import ArgumentError, ArtifactError, TargetError
-from anchorleg.target import Target, VirtualDevice
+from anchorleg.target import Target, VirtualDevice, make_compilation_config
 
 from ..transform.graphs import random_graph
 from ..transform.passes import inputs, values
@@ -252,6 +254,62 @@ def test_branches_loops_and_closures_over_devices() -> None:
     for _ in range(3):
         want = np.tanh(np.exp(want))
     np.testing.assert_allclose(VirtualMachine(exe, [cpu(0), cpu(1)]).run(A, np.int32(3)).numpy(), want + A + A, rtol=1e-5)
+
+
+class Programs:
+    """Random programs with branches, bindings, local functions and tuples, whose values are placed at random."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng, self.count = random.Random(seed), 0
+        self.kind = relay.TensorType((2, 4), "float32")
+        self.params = [relay.var("c", shape=(), dtype="bool"), *(relay.var(n, self.kind) for n in "ab")]
+
+    def name(self, hint: str) -> relay.Var:
+        self.count += 1
+        return relay.var(f"{hint}{self.count}", self.kind if hint == "v" else None)
+
+    def expr(self, env: list[Any], funs: list[Any], depth: int) -> Any:
+        if depth <= 0:
+            return self.rng.choice(env)
+        made = self.rng.choice([self.binary, self.binary, self.branch, self.let, self.function, self.call, self.field])(env, funs, depth - 1)
+        if self.rng.random() > 0.3:
+            return made
+        return on_device(made, cpu(self.rng.randrange(3)), constrain_result=self.rng.random() < 0.1)
+
+    def binary(self, env: list[Any], funs: list[Any], depth: int) -> Any:
+        return self.rng.choice([relay.add, relay.multiply, relay.maximum])(self.expr(env, funs, depth), self.expr(env, funs, depth))
+
+    def branch(self, env: list[Any], funs: list[Any], depth: int) -> Any:
+        return relay.If(self.params[0], self.expr(env, funs, depth), self.expr(env, funs, depth))
+
+    def let(self, env: list[Any], funs: list[Any], depth: int) -> Any:
+        var = self.name("v")
+        return relay.Let(var, self.expr(env, funs, depth), self.expr([*env, var], funs, depth))
+
+    def function(self, env: list[Any], funs: list[Any], depth: int) -> Any:
+        var, param = self.name("f"), self.name("v")
+        return relay.Let(var, relay.Function([param], self.expr([*env, param], funs, depth - 1), self.kind), self.expr(env, [*funs, var], depth))
+
+    def call(self, env: list[Any], funs: list[Any], depth: int) -> Any:
+        return self.rng.choice(funs or [relay.tanh])(self.expr(env, funs, depth))
+
+    def field(self, env: list[Any], funs: list[Any], depth: int) -> Any:
+        pair = relay.Tuple([self.expr(env, funs, depth), self.expr(env, funs, depth)])
+        return relay.TupleGetItem(on_device(pair, cpu(1)) if self.rng.random() < 0.2 else pair, self.rng.randrange(2))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_programs_with_control_flow(seed: int) -> None:
+    programs = Programs(seed)
+    mod = relay.transform.InferType()(IRModule.from_expr(relay.Function(programs.params, programs.expr(programs.params[1:], [], 5))))
+    rng = np.random.default_rng(seed)
+    args = [np.array(seed % 2 == 0), *(rng.standard_normal((2, 4)).astype("float32") for _ in range(2))]
+    (want,) = values(unmarked(mod), *args)
+    result = VirtualMachine(relay.vm.compile(mod, "llvm"), [cpu(i) for i in range(3)]).run(*args)
+    np.testing.assert_allclose(result.numpy(), want, rtol=1e-4, atol=1e-4)
+    config = make_compilation_config(PassContext(), "llvm")
+    planned = relay.transform.InferType()(relay.transform.PlanDevices(config)(mod))
+    assert_structural_equal(relay.transform.PlanDevices(config)(planned), planned)
 
 
 def test_machines_without_the_device() -> None:
