@@ -44,6 +44,7 @@ class StageInfo:
         self.loop_vars: dict[int, Var] = {}  # by leaf axis
         self.fixed: list[tuple[StageInfo, IterVar]] = []  # the loops around the attach point, outermost first
         self.used = False
+        self.cut = False  # whether consumers may ask for more than the region, which ends where the tensor does
 
     @property
     def name(self) -> str:
@@ -210,6 +211,7 @@ class BoundInference:
                     read = [interval(self.ctx, i, known) for i in indices]
                     hull = read if hull is None else [self._union(a, b) for a, b in zip(hull, read)]
         pairs = [self._clip(h, extent) for h, extent in zip(hull or [], shape)]
+        info.cut = any(h is None or self._passes_end(h, extent) for h, extent in zip(hull or [], shape))
         return [p[0] for p in pairs], [p[1] for p in pairs]
 
     def _standing(self, info: StageInfo) -> set[int]:
@@ -238,7 +240,7 @@ class BoundInference:
         point = lo is hi
         if ctx.always_at_most(lo, 0):
             lo, point = zero, False
-        if ctx.always_at_least(ctx.sub(hi, last), 0):
+        if self._reaches_end(r, extent):
             hi, point = last, False
         if point:
             return lo, ctx.const(1)
@@ -251,6 +253,14 @@ class BoundInference:
         if size.value is not None and extent.value is not None and size.value >= extent.value:
             return zero, extent
         return (lo, size) if size.value is not None or self._loop_free(size) else (zero, extent)
+
+    def _reaches_end(self, r: Interval, extent: Lin) -> bool:
+        """Whether a range of indices is certain to reach the end of the dimension, or to pass it."""
+        return self.ctx.always_at_least(self.ctx.add(self.ctx.sub(r[1], extent), self.ctx.const(1)), 0)
+
+    def _passes_end(self, r: Interval, extent: Lin) -> bool:
+        """Whether a range of indices is cut at the end of the dimension."""
+        return self._reaches_end(r, extent) and self.ctx.sub(extent, r[1]).value != 1
 
     def _loop_free(self, a: Lin) -> bool:
         inside = self.ctx.variables([a])

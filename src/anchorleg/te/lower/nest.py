@@ -264,10 +264,20 @@ class StageNest:
         """The index values that the terms of a sum are read at."""
         roots, ctx = dict(self.info.root_values), self.ctx
         for iv, extent in zip(self.op.axis, self.info.shape):
-            if any(iv is leaf for leaf in self.leaves) and self._clamps(iv):
+            if any(iv is leaf for leaf in self.leaves) and self._clamps(iv) and self._reads_to_the_end(iv):
                 last = ctx.sub(self.owner.bounds._index(extent), ctx.const(1))
                 roots[id(iv.var)] = ctx.min(roots[id(iv.var)], last)
         return roots
+
+    def _reads_to_the_end(self, iv: IterVar) -> bool:
+        """Whether a tensor that is read along ``iv`` may end where ``iv`` does; what is computed for this stage has the entries beyond."""
+        var = {id(iv.var)}
+        for t, indices in self.info.reads:
+            source = self.owner.bounds.info(t)
+            ends = source.cut or source.whole or source.stage.is_output or not isinstance(source.op, ComputeOp)
+            if ends and self.ctx.variables(indices) & var:
+                return True
+        return False
 
     # ------------------------------------------------------------ conditions
 

@@ -267,6 +267,9 @@ class _Partition(AnalyzerMutator):
             return [s.replace(body=_Assume(conditions, s.loop_var, s.loop_var).stmt(s.body))]
         if s.kind == ts.ForKind.PARALLEL:
             return self._branching(s, conditions, low, end, before, after)
+        shared = None if size.is_const else self._one_computation(s, conditions, low, end, before, after)
+        if shared is not None:
+            return shared
         pieces = [self._piece(s, conditions, low, size)]
         if not self._false_outside(s, conditions):
             pieces = [self._piece(s, None, first, before), *pieces, self._piece(s, None, end, after)]
@@ -301,6 +304,28 @@ class _Partition(AnalyzerMutator):
             return body
         return ts.For(v, 0, self.n.space.emit(size, INDEX_DTYPE), s.kind, body, s.thread_binding, s.annotations)
 
+    def _one_computation(self, s: ts.For, conditions: list[PrimExpr], low: Lin, end: Lin, before: Lin, after: Lin) -> ts.For | None:
+        """The loop with a branch around what is stored alone, where sums in registers come first and ask about nothing.
+
+        A computation is then compiled once, and serves whole tiles and the last one.
+        """
+        around, body = [], s.body
+        while isinstance(body, (ts.BufferRealize, ts.Allocate, ts.AttrStmt, ts.DeclBuffer)):
+            around.append(body)
+            body = body.body
+        if not isinstance(body, ts.SeqStmt) or not any(_is_local(b) for b in around):
+            return None
+        *first, last = body.seq
+        wanted = {id(c) for c in conditions}
+        if any(contains(each, lambda n: id(n) in wanted) for each in first):
+            return None
+        branch = self._branching(s.replace(body=last), conditions, low, end, before, after).body
+        made: ts.Stmt = ts.SeqStmt([*first, branch])
+        for each in reversed(around):
+            made = each.replace(body=made)
+        self.done[id(s.loop_var)] = s.loop_var
+        return s.replace(body=made)
+
     def _branching(self, s: ts.For, conditions: list[PrimExpr], low: Lin, end: Lin, before: Lin, after: Lin) -> ts.For:
         emit, v = self.n.space.emit, s.loop_var
         tests = []
@@ -334,6 +359,11 @@ class _Partition(AnalyzerMutator):
                 self.hinted.add(id(s.body.loop_var))
             return (yield s.body)
         return (yield from super().visit_AttrStmt(s))
+
+
+def _is_local(stmt: ts.Stmt) -> bool:
+    """Whether a statement makes room in registers."""
+    return isinstance(stmt, ts.Allocate) and getattr(stmt.buffer_var.type_annotation, "storage_scope", "") == "local"
 
 
 def loop_partition(func: PrimFunc, hinted_only: bool = False) -> PrimFunc:
