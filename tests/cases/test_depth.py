@@ -19,6 +19,7 @@ from anchorleg.ir.serialize import load_json, save_json
 from anchorleg.ir.transform import _PASSES, PassContext, get_pass
 from anchorleg.relay.transform import load_all
 from anchorleg.runtime.module import load_module
+from anchorleg.support.errors import UnsupportedOpError
 
 QUICK, FULL = 3_000, 20_000
 X = np.array([-0.5, 0.25, 1], "float32")
@@ -102,10 +103,17 @@ def texts_and_hashes(mod: IRModule) -> None:
     assert structural_equal(mod, load_json(save_json(mod)))
 
 
-def every_pass(mod: IRModule) -> None:
+REFUSES_BRANCHES = {"AnnotateUsedMemory", "FirstOrderGradient"}  # with a message, whatever the depth
+
+
+def every_pass(mod: IRModule, branches: bool = False) -> None:
     with_spans = get_pass("AnnotateSpans")(mod)
     for name in sorted(_PASSES):
-        get_pass(name)(with_spans if name == "SpanCheck" else mod)  # a check that refuses what has no spans
+        try:
+            get_pass(name)(with_spans if name == "SpanCheck" else mod)  # a check that refuses what has no spans
+        except UnsupportedOpError:
+            if not branches or name not in REFUSES_BRANCHES:
+                raise
 
 
 def build_and_run(mod: IRModule, folder: Path) -> None:
@@ -137,7 +145,7 @@ def test_text_json_hash(name: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_every_pass(name: str) -> None:
-    every_pass(_typed(EVERY[name], QUICK))
+    every_pass(_typed(EVERY[name], QUICK), branches=name in BRANCHING)
 
 
 @pytest.mark.parametrize("name", STRAIGHT)
@@ -150,7 +158,7 @@ def test_build_and_run(name: str, tmp_path: Path) -> None:
 def test_full_depth(name: str, tmp_path: Path) -> None:
     mod = _typed(EVERY[name], FULL)
     texts_and_hashes(mod)
-    every_pass(mod)
+    every_pass(mod, branches=name in BRANCHING)
     if name in STRAIGHT:
         build_and_run(mod, tmp_path)
 

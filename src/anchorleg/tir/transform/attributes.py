@@ -54,4 +54,3 @@ def Filter(fcond: Callable[[PrimFunc], bool]) -> Pass:
 
 
 register_pass("tir.AnnotateEntryFunc", AnnotateEntryFunc)
-register_pass("tir.Filter", Filter)
