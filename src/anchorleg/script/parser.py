@@ -6,6 +6,7 @@ Statements are dispatched by their syntax, the values that stand in them by thei
 from __future__ import annotations
 
 import ast
+import math
 from typing import Any, Callable, Mapping
 
 import numpy as np
@@ -507,7 +508,8 @@ def _constant_data(parser: FunctionParser, form: forms.Constant, name: str) -> t
     var, span = form.var if form.var is not None else tir.Var(name, "handle", PointerType(PrimType(form.dtype), "global")), parser.span()
     shape = [int(e) for e in form.extents]
     raw = form.data.numpy() if hasattr(form.data, "numpy") else form.data
-    data = array(np.asarray(raw).reshape(shape).astype(numpy_dtype(form.dtype)))
+    values = np.asarray(raw).astype(numpy_dtype(form.dtype))
+    data = array(values.reshape(shape) if values.size == math.prod(shape) else values)  # the code generators refuse too few
     return var, lambda rest: ts.AllocateConst(var, form.dtype, form.extents, data, rest, form.annotations, span)
 
 

@@ -460,7 +460,7 @@ class _Compiler(StmtVisitor):
         yield s.body
 
     def visit_AllocateConst(self, s: ts.AllocateConst) -> Any:
-        data = np.array(s.data.numpy() if hasattr(s.data, "numpy") else s.data).reshape(-1)
+        data = np.array(s.values()).reshape(-1)
         self.put(f"{self.define(s.buffer_var, s.buffer_var.name)} = {self.constant(data, 'data')}")
         self._bind_views(s.buffer_var)
         yield s.body

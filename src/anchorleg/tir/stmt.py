@@ -1,11 +1,15 @@
 """Statements of the loop language."""
 from __future__ import annotations
 
+import math
 from enum import IntEnum
 from typing import Any as _Any, Mapping, Sequence
 
+import numpy as np
+
 from ..ir.expr import PrimExpr, Range, as_dim_expr
 from ..ir.node import ARRAY, BIND, CHILD, CHILDREN, DATA, Node
+from ..support.errors import ArgumentError
 from .buffer import Buffer
 from .expr import IntImm, Var
 
@@ -108,10 +112,18 @@ class AllocateConst(Stmt):
     __slots__ = ("buffer_var", "dtype", "extents", "data", "body", "annotations")
     FIELDS = {"buffer_var": BIND, "dtype": DATA, "extents": CHILDREN, "data": ARRAY, "body": CHILD, "annotations": DATA}
 
-    def __init__(self, buffer_var: Var, dtype: str, extents: Sequence[_Any], data: _Any, body: Stmt,
+    def __init__(self, buffer_var: Var, dtype: str, extents: Sequence[_Any], data_or_idx: _Any, body: Stmt,
                  annotations: Mapping[str, _Any] | None = None, span: _Any = None) -> None:
         self.buffer_var, self.dtype, self.extents = buffer_var, str(dtype), tuple(as_dim_expr(e) for e in extents)
-        self.data, self.body, self.annotations, self.span = data, body, dict(annotations or {}), span
+        self.data, self.body, self.annotations, self.span = data_or_idx, body, dict(annotations or {}), span
+
+    def values(self) -> _Any:
+        """The data as a numpy array; ArgumentError when it has fewer elements than the extents say."""
+        array = np.asarray(self.data.numpy() if hasattr(self.data, "numpy") else self.data)
+        count = math.prod(e.value for e in self.extents if isinstance(e, IntImm))
+        if array.size < count:
+            raise ArgumentError(f"the constant {self.buffer_var.name!r} is expected to have {count} elements, got {array.size}")
+        return array
 
 
 class DeclBuffer(Stmt):

@@ -1,6 +1,7 @@
 """Functions that upstream's users find by global name."""
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from ...runtime.registry import get_global_func, register_func
@@ -45,7 +46,18 @@ def _build(*args: Any) -> Any:
     return build(*args)
 
 
+def _usmp(module: str, name: str) -> Any:
+    def call(*args: Any) -> Any:
+        return getattr(importlib.import_module(f"...tir.usmp.{module}", __package__), name)(*args)
+
+    return call
+
+
 FUNCTIONS = {
+    **{f"tir.usmp.algo.{name}": _usmp("algo", name) for name in ("greedy_by_size", "greedy_by_conflicts", "hill_climb")},
+    "tir.usmp.CreateArrayBufferInfo": _usmp("utils", "create_array_buffer_info"),
+    "tir.usmp.AssignStmtPoolAllocations": _usmp("utils", "assign_stmt_pool_allocations"),
+    "tir.usmp.analysis.extract_buffer_info": _usmp("analysis", "extract_buffer_info"),
     "relay.tec.LowerTE": _lower_te,
     "relay.backend.lower_call": _lower_call,
     "relay.backend.LowerToPrimFunc": _lower_to_primfunc,

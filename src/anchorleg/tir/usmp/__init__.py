@@ -1,4 +1,9 @@
-"""Memory planning over pools, under the names upstream's users know."""
-from . import utils
+"""Memory planning of loop programs over pools, under the names upstream's users know.
 
-__all__ = ["utils"]
+``analysis.extract_buffer_info`` finds the buffers and their conflicts, ``algo`` places them.  An ahead-of-time build plans its own
+programs (``relay/backend/memory``); this is for programs at hand.
+"""
+from . import algo, analysis, utils
+from .utils import BufferInfo, BufferInfoAnalysis, PoolAllocation
+
+__all__ = ["BufferInfo", "BufferInfoAnalysis", "PoolAllocation", "algo", "analysis", "utils"]

@@ -4,8 +4,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Callable
 
-import numpy as np
-
 from ....ir.expr import IntImm
 from ....ir.visit import post_order
 from ....support.errors import UnsupportedOpError
@@ -155,7 +153,7 @@ class Statements(Expressions):
         self.then(stmt.body, partial(setattr, self, "top", top))
 
     def _allocate_const(self, stmt: st.AllocateConst) -> None:
-        array = np.asarray(stmt.data.numpy() if hasattr(stmt.data, "numpy") else stmt.data)
+        array = stmt.values()
         name = self.fresh(f"{self.symbol}_{stmt.buffer_var.name}")
         self.constants.append((name, array))
         self.pointers[id(stmt.buffer_var)] = Pointer(name, scalar_of(stmt.dtype))

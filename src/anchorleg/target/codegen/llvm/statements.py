@@ -184,8 +184,7 @@ class Statements(Expressions):
         self.then(stmt.body, lambda: self.b.line(f"call i32 @TVMBackendFreeWorkspace(i32 1, i32 0, ptr {pointer})"))
 
     def _allocate_const(self, stmt: st.AllocateConst) -> None:
-        array = stmt.data.numpy() if hasattr(stmt.data, "numpy") else stmt.data
-        self.pointers[id(stmt.buffer_var)] = self.module.data(array.tobytes(), WORKSPACE_ALIGN)
+        self.pointers[id(stmt.buffer_var)] = self.module.data(stmt.values().tobytes(), WORKSPACE_ALIGN)
         self.then(stmt.body)
 
     # -- branches
