@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 from ..ir.module import IRModule
 from ..support.errors import ArgumentError, TargetError
+from ..support.names import c_identifier
 from ..te.lower.prim_func import schedule_to_prim_func
 from ..te.schedule import Schedule
 from ..te.tensor import Tensor
@@ -91,11 +92,11 @@ def _builder(target: Target) -> Callable[[IRModule, Target], Module]:
     from ..runtime.registry import get_global_func
 
     kind = target.kind.name
-    if kind == "llvm":
-        return build_llvm
+    if kind in _BUILDERS:
+        return _BUILDERS[kind]
     found = get_global_func(f"target.build.{kind}", allow_missing=True)
     if found is None:
-        raise TargetError(f"build: nothing builds code for target kind {kind!r}; buildable here: llvm")
+        raise TargetError(f"build: nothing builds code for target kind {kind!r}; buildable here: {', '.join(_BUILDERS)}")
     return found
 
 
@@ -113,3 +114,23 @@ def build_llvm(mod: IRModule, target: Target) -> Module:
     infos = {name: KernelInfo(k.symbol, f"{k.symbol}__fast", k.workspace_bytes, k.workspace_bytes_per_task) for name, k in kernels.items()}
     text = "\n".join(k.ir_text for k in kernels.values())
     return CompiledModule(objects, infos, cpu.triple, cpu.cpu, required_features(target), {"ll": text, "": text}, entry=next(iter(infos), None))
+
+
+def build_c(mod: IRModule, target: Target) -> Module:
+    """Code of the module's loop programs for the target ``c``, compiled by the machine's C compiler; ``get_source()`` is the C text.
+
+    BuildError when there is no compiler.
+    """
+    from ..runtime.compiled import CKernelModule, KernelInfo
+    from ..runtime.llvm import host_triple
+    from ..target.build.c import c_text, library_text, object_code, packed_entry, require_compiler
+
+    require_compiler()
+    functions = {g.name_hint: f.with_attr("global_symbol", g.name_hint) for g, f in mod.items() if isinstance(f, PrimFunc)}
+    texts = {name: c_text(f, c_identifier(name)) for name, f in functions.items()}
+    objects = [o for name, t in texts.items() for o in (object_code(t.text), packed_entry(functions[name], c_identifier(name), t.workspace_bytes))]
+    infos = {name: KernelInfo(c_identifier(name), f"{c_identifier(name)}__fast", t.workspace_bytes) for name, t in texts.items()}
+    return CKernelModule(objects, infos, host_triple(), sources={"c": library_text(functions)}, entry=next(iter(infos), None))
+
+
+_BUILDERS: dict[str, Callable[[IRModule, Target], Module]] = {"llvm": build_llvm, "c": build_c}

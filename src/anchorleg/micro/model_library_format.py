@@ -25,7 +25,7 @@ from ..relay.backend.aot.c_module import CLibraryModule
 from ..relay.backend.aot.factory import AOTExecutorFactoryModule
 from ..runtime.c_headers import HEADERS
 from ..runtime.imports import linked_sources
-from ..relay.backend.executor_factory import CKernelModule
+from ..runtime.compiled import CKernelModule
 from ..runtime.params import load_param_dict, save_param_dict
 from ..support.errors import ArgumentError, ArtifactError
 from ..support.files import atomic_write

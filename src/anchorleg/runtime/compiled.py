@@ -198,6 +198,15 @@ class CompiledModule(Module):
         return made
 
 
+class CKernelModule(CompiledModule):
+    """Kernels that were C code; ``get_source()`` is the C text, ``["get_func_names"]()`` names them."""
+
+    type_key = "c"
+
+    def _own_function(self, name: str) -> PackedFunc | None:
+        return PackedFunc(lambda: list(self.kernels), name, keep=self) if name == "get_func_names" else super()._own_function(name)
+
+
 def _load(manifest: Mapping, members: Mapping[str, memoryview], path: Path) -> CompiledModule:
     module = CompiledModule.from_artifact(manifest, members, path)
     module._entry_name = str(manifest.get("entry", module._entry_name))
@@ -217,4 +226,4 @@ def _unpack(fact: Mapping, members: Mapping[str, memoryview], path: Path, librar
 register_loader("library", _load)
 register_import_kind("code", CompiledModule, _pack, _unpack)
 
-__all__ = ["CompiledModule", "KernelInfo", "read_artifact", "write_artifact"]
+__all__ = ["CKernelModule", "CompiledModule", "KernelInfo", "read_artifact", "write_artifact"]

@@ -139,7 +139,7 @@ def _dim(d: Any) -> PrimExpr:
         if isinstance(d, IntImm):
             d = d.value
         else:
-            return d if d.dtype == INDEX_DTYPE else tir_op.Cast(INDEX_DTYPE, d)
+            return d if d.dtype == INDEX_DTYPE else tir_op.cast(d, INDEX_DTYPE)
     if isinstance(d, float) and not d.is_integer() or int(d) < 0:
         raise ArgumentError(f"a dimension is expected to be an integer of at least 0, got {d}")
     return as_dim_expr(int(d))

@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
-from ...runtime.compiled import CompiledModule, KernelInfo
+from ...runtime.compiled import CKernelModule, CompiledModule, KernelInfo
 from ...runtime.executor_factory import GraphExecutorFactory
+from ...target.build.c import is_c
 from .graph_executor_codegen import GraphCode
 from .graph_plan_memory import MemoryPlan
-from .c_kernels import is_c
 from .kernels import CompiledKernel, kernel_sources
 
 
@@ -58,8 +58,3 @@ def compiled_module(kernels: Mapping[str, CompiledKernel], target: Any, function
     cpu = resolve_cpu(target)
     return CompiledModule(list(objects.values()), table, cpu.triple, cpu.cpu, required_features(target), sources)
 
-
-class CKernelModule(CompiledModule):
-    """Kernels that were C code; ``get_source()`` is the C text."""
-
-    type_key = "c"

@@ -23,11 +23,11 @@ from ...ir.transform import PassContext
 from ...ir.visit import post_order
 from ...support.cache import Cache
 from ...support.errors import InternalError
+from ...target.build.c import CText, c_text, compiler_name, is_c, library_text, object_code, require_compiler
 from ...tir.function import PrimFunc
 from ..expr import Call, Constant, Tuple, TupleGetItem, Var
 from ..function import Function
 from . import te_compiler
-from .c_kernels import CText, c_text, compiler_name, is_c, library_text, object_code, require_compiler
 from .te_lowering import flatten_tensor_types
 
 _HEADER = struct.Struct("<I")

@@ -51,6 +51,11 @@ def emit_kernel(func: PrimFunc, target: Target | str | None = None) -> Kernel:
     return KernelEmitter(func, str(symbol), resolve_cpu(target)).emit()
 
 
+def emit_packed_entry(func: PrimFunc, symbol: str, workspace_bytes: int, cpu: CpuInfo) -> str:
+    """The LLVM module of a kernel's packed entry alone; the fast entry ``<symbol>__fast`` is other code's."""
+    return _EntryEmitter(func, symbol, cpu, workspace_bytes).emit().ir_text
+
+
 class KernelEmitter:
     """Emits one kernel: the body, outlined parallel loops, the packed entry."""
 
@@ -166,6 +171,18 @@ class KernelEmitter:
         failed.lines.append(f"  ret i32 {status}")
         good.lines.append(f"  br label %{after.label}")
         b.continue_in(after)
+
+
+class _EntryEmitter(KernelEmitter):
+    """Emits the packed entry of a kernel whose body is elsewhere."""
+
+    def __init__(self, func: PrimFunc, symbol: str, cpu: CpuInfo, workspace_bytes: int) -> None:
+        super().__init__(func, symbol, cpu)
+        self.static.size = workspace_bytes
+
+    def _emit_fast(self) -> None:
+        kinds = [*(kind for kind, *_ in self.parameters()), "ptr"]
+        self.module.declarations[f"{self.symbol}__fast"] = f"i32 @{self.symbol}__fast({', '.join(kinds)})"
 
 
 class _Capture:
