@@ -312,6 +312,20 @@ def test_random_programs_with_control_flow(seed: int) -> None:
     assert_structural_equal(relay.transform.PlanDevices(config)(planned), planned)
 
 
+def test_lists_and_polymorphic_functions_over_devices() -> None:
+    prelude = relay.Prelude(IRModule())
+    mod, (_, cons, nil), kind = prelude.mod, prelude.mod.get_type("List"), relay.TensorType((3,), "float32")
+    x, h, acc, e = relay.var("x", kind), relay.var("h", kind), relay.var("acc", kind), relay.var("e", kind)
+    each = relay.Function([h], on_device(relay.exp(on_device(h, cpu(0))), cpu(1)), kind)
+    total = relay.Function([acc, e], relay.add(on_device(acc, cpu(1)), e), kind)
+    mapped = relay.Call(mod.get_global_var("map"), [each, cons(x, cons(on_device(relay.tanh(x), cpu(2)), nil()))])
+    mod["main"] = relay.Function([x], relay.Call(mod.get_global_var("foldl"), [total, relay.zeros((3,), "float32"), mapped]))
+    exe = relay.vm.compile(relay.transform.InferType()(mod), "llvm")
+    value = np.float32([0.1, 0.2, 0.3])
+    np.testing.assert_allclose(VirtualMachine(exe, [cpu(i) for i in range(3)]).run(value).numpy(), np.exp(value) + np.exp(np.tanh(value)), rtol=1e-5)
+    assert len(exe.devices) == 3
+
+
 def test_machines_without_the_device() -> None:
     exe = relay.vm.compile(there_and_back(), "llvm")
     with pytest.raises(ArgumentError, match="got cuda\\(0\\), which this process does not have"):

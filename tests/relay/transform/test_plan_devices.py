@@ -231,6 +231,25 @@ def test_contradictions_are_refused() -> None:
         transform.PlanDevices("llvm")
 
 
+def test_conditions_are_copied_to_where_the_branch_is() -> None:
+    check(f"""def @main(%c {{virtual_device=$0}}: bool, %a: {T}) {{ if (%c) {{ on_device(exp(%a), virtual_device=$1, constrain_result=True) }} else {{ %a }} }}""",
+          f"""def @main(%c {{virtual_device=$0}}: bool, %a {{virtual_device=$1}}: {T}, virtual_device=$1) {{
+            if (device_copy(%c, src_virtual_device=$0, dst_virtual_device=$1)) {{ exp(%a) }} else {{ %a }} }}""")
+
+
+def test_only_tensors_are_copied() -> None:
+    types = "type Pair[A] { Both(A, A), }\n"
+    taken = "match (%p) { Both(%x, _) => %x, }"
+    check(types + f"""def @main(%a: {T}, %b: {T}) {{ let %p = on_device(Both(%a, exp(%b)), virtual_device=$1); {taken} }}""",
+          types + f"""def @main(%a {{virtual_device=$1}}: {T}, %b {{virtual_device=$1}}: {T}, virtual_device=$1) {{
+            let %p = on_device(Both(%a, exp(%b)), virtual_device=$1, constrain_result=True); {taken} }}""")
+    with pytest.raises(TargetError, match="values of type Pair.* are not copied between devices, only tensors"):
+        planned(parsed(types + f"""def @f(%p {{virtual_device=$0}}: Pair[{T}]) -> {T} {{ {taken} }}
+            def @main(%a: {T}) -> {T} {{ @f(on_device(Both(%a, %a), virtual_device=$1)) }}"""))
+    with pytest.raises(TargetError, match="values of type Pair.* are not copied"):
+        planned(parsed(types + f"def @main(%p: Pair[{T}]) {{ device_copy(%p, src_virtual_device=$0, dst_virtual_device=$1) }}"))
+
+
 def test_the_device_of_every_expression_can_be_told() -> None:
     mod = planned(parsed(f"def @main(%a: {T}, %c: {T}) {{ let %x = on_device(exp(%a), virtual_device=$1); add(on_device(%x, virtual_device=$1), %c) }}"))
     found = recover_virtual_device_map(mod, mod["main"])

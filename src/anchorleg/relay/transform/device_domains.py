@@ -10,7 +10,7 @@ from typing import Any, Iterator
 from ...ir.expr import GlobalVar, RelayExpr
 from ...ir.module import IRModule
 from ...ir.op import Op
-from ...ir.type import FuncType, Type
+from ...ir.type import FuncType, TensorType, TupleType, Type
 from ...support.errors import TargetError
 from ...target.virtual_device import UNCONSTRAINED, CompilationConfig, VirtualDevice, default_to, join
 from ..adt import Constructor
@@ -62,6 +62,18 @@ def callee_of(call: Call) -> tuple[RelayExpr, tuple[RelayExpr, ...]]:
     if is_op(call, "call_lowered") and isinstance(call.args[1], Tuple):
         return call.args[0], call.args[1].fields
     return call.op, call.args
+
+
+def is_copyable(ty: Any) -> bool:
+    """Whether values of a type can move between devices: tensors and tuples of them, but not data types, references and functions."""
+    stack = [ty]
+    while stack:
+        t = stack.pop()
+        if isinstance(t, TupleType):
+            stack.extend(t.fields)
+        elif not isinstance(t, TensorType):
+            return False
+    return True
 
 
 class Domains:
@@ -127,6 +139,9 @@ class Domains:
     def _on_device(self, call: Call) -> list[Domain]:
         attrs: Any = call.attrs
         where, ty = attrs.virtual_device, call.args[0]._checked_type
+        if not is_copyable(ty):
+            one = self.free(ty, where if attrs.constrain_body or attrs.constrain_result else None)
+            return [one, one]
         return [self.free(ty, where if attrs.constrain_body else None), self.free(ty, where if attrs.constrain_result else None)]
 
     def _device_copy(self, call: Call) -> list[Domain]:
@@ -193,8 +208,9 @@ class Domains:
         """The expression's domain equals ``domain``; TargetError when it can't."""
         mine = self.of(expr)
         if not self.unify(mine, domain):
-            raise TargetError(f"{why}: {_shown(expr)} is on {mine}, and {domain} is wanted; "
-                              "let it be copied by relay.annotation.on_device(…) around it, or by relay.op.device_copy(…)")
+            advice = ("let it be copied by relay.annotation.on_device(…) around it, or by relay.op.device_copy(…)" if is_copyable(expr._checked_type) else
+                      f"values of type {expr._checked_type} are not copied between devices, only tensors and tuples of them are")
+            raise TargetError(f"{why}: {_shown(expr)} is on {mine}, and {domain} is wanted; {advice}")
 
     def default(self, domain: Domain, device: VirtualDevice) -> None:
         """What the domain leaves open is as in ``device``."""
@@ -230,4 +246,4 @@ _OPERATORS: dict[str, Any] = {
     "vm.shape_func": Domains._shape_func, "vm.invoke_tvm_op": Domains._invoke,
 }
 
-__all__ = ["Domain", "Domains", "callee_of"]
+__all__ = ["Domain", "Domains", "callee_of", "is_copyable"]

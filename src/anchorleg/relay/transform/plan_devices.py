@@ -34,7 +34,7 @@ from ..function import Function
 from ..op.annotation import device_copy, on_device
 from ..op.call import is_call_lowered
 from .common import carry_type, is_op, is_primitive, map_functions, mentions, rewrite_exprs
-from .device_domains import Domain, Domains, callee_of
+from .device_domains import Domain, Domains, callee_of, is_copyable
 
 _POLYMORPHIC = (Op, Constructor)
 
@@ -139,7 +139,7 @@ class _Constraints:
         """A part of a call or a tuple is where its owner wants it."""
         if isinstance(value, _POLYMORPHIC):
             return
-        if isinstance(value, (GlobalVar, Function)) or _holds_function(value):
+        if isinstance(value, (GlobalVar, Function)) or not is_copyable(value._checked_type):
             self.domains.require(value, domain, why)
         else:
             (self.marks if is_op(owner, "on_device", "device_copy") else self.operands).append((value, domain))
@@ -150,14 +150,12 @@ class _Constraints:
             self.domains.unify(self.domains.of(value), domain)
 
 
-def _holds_function(value: RelayExpr) -> bool:
-    return value._checked_type is None or any(isinstance(t, FuncType) for t in post_order(value._checked_type))
-
-
 def _constrain_call(constraints: _Constraints, call: Call) -> None:
     domains = constraints.domains
     _, args = callee_of(call)
     callee = domains.of_callee(call).root
+    if is_op(call, "device_copy") and not is_copyable(call._checked_type):
+        raise TargetError(f"values of type {call._checked_type} are not copied between devices, only tensors and tuples of them are")
     if len(callee.parts) != len(args) + 1:
         raise TargetError(f"a function of {max(0, len(callee.parts) - 1)} parameters is called with {len(args)} arguments: {call}")
     domains.require(call, callee.parts[-1], "the result of a call")
@@ -199,8 +197,9 @@ def _constrain_match(constraints: _Constraints, match: Match) -> None:
 
 
 def _constrain_if(constraints: _Constraints, node: If) -> None:
-    for part in (node.cond, node.true_branch, node.false_branch):
-        constraints.domains.require(part, constraints.domains.of(node), "a part of an if")
+    constraints.operand(node, node.cond, constraints.domains.of(node), "the condition of an if")
+    for part in (node.true_branch, node.false_branch):
+        constraints.domains.require(part, constraints.domains.of(node), "a branch of an if")
 
 
 def _constrain_tuple(constraints: _Constraints, node: Tuple) -> None:
