@@ -101,6 +101,26 @@ def test_what_finds_no_place_is_put_in_front():
     assert [p.pool for p in layout.places] == ["second", "second", "first"]
 
 
+def fits(buffers, limit):
+    """Whether some order places the buffers below a limit."""
+    return not buffers or least(buffers) <= limit
+
+
+def test_two_tight_pools_are_filled_whenever_they_can_be():
+    r, feasible = random.Random(5), 0
+    while feasible < 25:
+        buffers = [BufferInfo(f"b{i}", r.randrange(1, 10), f := r.randrange(4), f + r.randrange(4)) for i in range(5)]
+        first = r.randrange(1, lower_bound(buffers) + 1)
+        limits = [first, lower_bound(buffers) - first + r.choice([0, 0, 1, 2])]
+        splits = itertools.product((0, 1), repeat=len(buffers))
+        if not any(all(fits([b for b, side in zip(buffers, split) if side == k], limits[k]) for k in (0, 1)) for split in splits):
+            continue
+        feasible += 1
+        layout = plan_pools(buffers, [("a", limits[0]), ("b", limits[1])], 1)
+        check_no_overlap(buffers, layout.places)
+        assert all(p.used <= p.limit for p in layout.pools)
+
+
 def test_pools_are_filled_in_order_and_limits_kept():
     buffers = [BufferInfo("a", 100, 0, 3), BufferInfo("b", 60, 1, 2), BufferInfo("c", 200, 2, 3)]
     layout = plan_pools(buffers, [("fast", 128), ("slow", None)], 1)
