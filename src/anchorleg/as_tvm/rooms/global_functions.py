@@ -57,6 +57,8 @@ FUNCTIONS = {
     **{f"tir.usmp.algo.{name}": _usmp("algo", name) for name in ("greedy_by_size", "greedy_by_conflicts", "hill_climb")},
     "tir.usmp.CreateArrayBufferInfo": _usmp("utils", "create_array_buffer_info"),
     "tir.usmp.AssignStmtPoolAllocations": _usmp("utils", "assign_stmt_pool_allocations"),
+    "tir.usmp.transform.ConvertPoolAllocationsToOffsets": _usmp("transform", "convert_pool_allocations_to_offsets"),
+    "tir.usmp.transform.AssignPoolInfo": _usmp("transform", "assign_pool_info"),
     "tir.usmp.analysis.extract_buffer_info": _usmp("analysis", "extract_buffer_info"),
     "relay.tec.LowerTE": _lower_te,
     "relay.backend.lower_call": _lower_call,
