@@ -133,3 +133,8 @@ def test_the_default_arithmetic_is_what_suits_the_processor(target, floats):
         with Target(target):
             done = QnnCanonicalize()(mod)
     assert ("float32" in str(done["main"])) == floats and ("fixed_point_multiply" in str(done["main"])) == (not floats)
+
+
+def test_operators_have_both_addresses():
+    for name in ("conv2d", "dense", "add", "mul", "requantize", "quantize"):
+        assert getattr(relay.qnn, name) is getattr(qnn, name)

@@ -5,6 +5,7 @@ import importlib
 from typing import Any
 
 from . import op
+from .op import *  # noqa: F401,F403  the operators are here as well
 
 
 def __getattr__(name: str) -> Any:
