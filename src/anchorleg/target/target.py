@@ -337,12 +337,15 @@ class Target:
 
     @staticmethod
     def split_external(targets: Sequence[Target]) -> tuple[list[Target], list[Target]]:
-        """The targets that operators are compiled for, and those of external compilers; TargetError when the first are missing."""
+        """The targets that operators are compiled for, and those of external compilers.
+
+        Without the first, the host of the others takes their place; TargetError when there is none.
+        """
         external = [t for t in targets if t.kind.is_external_codegen]
-        ordinary = [t for t in targets if not t.kind.is_external_codegen]
+        ordinary = [t for t in targets if not t.kind.is_external_codegen] or [t.host for t in external if t.host is not None][:1]
         if not ordinary:
             raise TargetError(f"only targets of external compilers are given ({', '.join(map(str, external))}): add the one that everything else "
-                              'is compiled for, e.g. ["llvm", …]')
+                              'is compiled for, e.g. ["llvm", …], or make it their host')
         return ordinary, external
 
     @staticmethod

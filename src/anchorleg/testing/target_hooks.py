@@ -15,14 +15,14 @@ from ..ir.transform import ModulePass, PassContext, PassInfo, Sequential
 from ..relay.function import Function
 from ..relay.transform.compiler_functions import OutlineCompilerFunctionsWithExistingGlobalSymbols
 from ..runtime.source_module import CSourceModule
-from ..target.codegen.c import CSource, emit_c_kernel
+from ..target.codegen.c import emit_c_kernel
+from ..target.codegen.c.packed import packed_source
 from ..target.kinds import INT, register_kind
 from ..target.target import Target
 from ..tir.expr import Mul
 from ..tir.functor import ir_transform
 
 NAME = "example_target_hook"
-_DATA = "(void*)((uint8_t*)((DLTensor*)args[{0}].v_handle)->data + ((DLTensor*)args[{0}].v_handle)->byte_offset)"
 
 
 def _less() -> int:
@@ -57,14 +57,8 @@ def _multiplying(func: Any) -> Any:
 
 def _to_runtime(mod: IRModule, target: Target) -> CSourceModule:
     """C code of loop programs, each behind a packed function."""
-    kernels = [emit_c_kernel(_multiplying(f), f"{v.name_hint}_kernel") for v, f in mod.functions.items()]
-    packed = []
-    for (var, func), kernel in zip(mod.functions.items(), kernels):
-        arguments = ", ".join(_DATA.format(i) for i in range(len(func.params)))  # type: ignore[attr-defined]
-        packed.append(f"TVM_DLL int32_t {var.name_hint}(TVMValue* args, int* type_codes, int num_args, TVMValue* out_value, int* out_type_code) {{\n"
-                      f"    (void)type_codes; (void)num_args; (void)out_value; (void)out_type_code;\n    return {kernel.symbol}({arguments});\n}}\n")
-    text = CSource("Products instead of differences", kernels, packed, ["<tvm/runtime/c_runtime_api.h>"]).text
-    return CSourceModule(text, "c", [v.name_hint for v in mod.functions])
+    kernels = [(v.name_hint, emit_c_kernel(_multiplying(f), f"{v.name_hint}_kernel")) for v, f in mod.functions.items()]
+    return CSourceModule(packed_source("Products instead of differences", kernels), "c", [name for name, _ in kernels])
 
 
 _PASS = Sequential([OutlineCompilerFunctionsWithExistingGlobalSymbols(NAME), ModulePass(_lower_functions, PassInfo(0, "ExampleTargetHook", ["InferType"]))])

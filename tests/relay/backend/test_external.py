@@ -320,6 +320,7 @@ def test_options_of_a_compiler_come_with_its_target() -> None:
     assert build(expr, [bad, "llvm"]).get_lib().imported_modules[0].get_source().startswith("bogus")
     with pytest.raises(TargetError, match="only targets of external compilers are given"):
         build(expr, good)
+    assert build(expr, Target(good, host="llvm")).get_lib().triple
 
 
 @needs_compiler
