@@ -13,7 +13,7 @@ _ROOMS = ("arith", "autotvm", "contrib", "driver", "instrument", "ir", "nd", "re
           "topi", "transform", "error", "testing", "rpc", "micro", "script")
 _NAMES = {
     "IRModule": "ir.module", "TVMError": "support.errors", "AnchorlegError": "support.errors",
-    "cpu": "runtime.device", "cuda": "runtime.device", "gpu": "runtime.device", "device": "runtime.device",
+    **dict.fromkeys(("cpu", "cuda", "gpu", "device", "vulkan", "metal", "mps", "rocm", "ext_dev", "webgpu", "hexagon"), "runtime.device"),
     "WorkspaceMemoryPools": "ir.memory_pools", "ConstantMemoryPools": "ir.memory_pools", "WorkspacePoolInfo": "ir.memory_pools",
     "ConstantPoolInfo": "ir.memory_pools", "PoolInfoProperties": "ir.memory_pools",
     "opencl": "runtime.device", "Device": "runtime.device",

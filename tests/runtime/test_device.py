@@ -29,3 +29,10 @@ def test_exist():
 
 def test_pickle():
     assert pickle.loads(pickle.dumps(cuda(3))) == cuda(3)
+
+
+def test_constructors_at_the_top():
+    import anchorleg
+
+    made = {name: getattr(anchorleg, name)(1) for name in ("cpu", "cuda", "opencl", "vulkan", "metal", "rocm", "ext_dev", "webgpu", "hexagon")}
+    assert {name: d.type_name for name, d in made.items()} == {name: name for name in made} and all(d.device_id == 1 for d in made.values())
