@@ -7,7 +7,7 @@
     codegen/host/lib/<model>_lib0.o …               objects, for LLVM targets
     codegen/host/include/tvmgen_<model>.h           interface
     parameters/<model>.params                       parameters, as save_param_dict writes them
-    src/<model>.relay                               the program
+    src/<model>.relay                               the program as it was handed to the build
     executor-config/graph/<model>.graph             for the graph executor
     executor-config/aot/<model>.svg                 picture of the memory plan, for the ahead-of-time executor
 """
@@ -23,6 +23,7 @@ from typing import Any, Mapping, NamedTuple, Sequence
 
 from ..relay.backend.aot.c_module import CLibraryModule
 from ..relay.backend.aot.factory import AOTExecutorFactoryModule
+from ..relay.backend.aot.program import tensor_bytes
 from ..runtime.c_headers import HEADERS
 from ..runtime.imports import linked_sources
 from ..runtime.compiled import CKernelModule
@@ -30,12 +31,16 @@ from ..runtime.params import load_param_dict, save_param_dict
 from ..support.errors import ArgumentError, ArtifactError
 from ..support.files import atomic_write
 
-VERSION = 7
+VERSION = _GENERATED_VERSION = 7
 MAIN = "__tvm_main__"
 
 
 class UnsupportedInModelLibraryFormatError(ArgumentError):
     """The format has no place for what was to be exported."""
+
+
+class RepeatedNameError(ArgumentError, AssertionError):
+    """Two models of one archive have the same name."""
 
 
 def _device(target: Any) -> int:
@@ -67,14 +72,29 @@ def _memory(mod: AOTExecutorFactoryModule) -> dict[str, Any]:
 
 
 def _graph_memory(mod: Any) -> dict[str, Any]:
-    plan, nodes = mod.plan, mod.graph_code.nodes
-    seen: dict[int, dict[str, Any]] = {}
-    for node, row in zip(nodes, plan.storage):
-        for sid in row:
-            seen.setdefault(sid, {"storage_id": sid, "size_bytes": plan.sizes[sid], **({"input_binding": node.name} if node.is_input else {})})
+    """Storage by number, memory of each kernel, and of the whole: working memory is what is neither input, constant nor result."""
+    nodes, heads = mod.graph_code.nodes, mod.graph_code.heads
+    results = {mod.plan.storage[e.node][e.index] for e in heads}
+    sids: dict[int, dict[str, Any]] = {}
+    for node, row in zip(nodes, mod.plan.storage):
+        for sid, info in zip(row, node.outputs):
+            one = sids.setdefault(sid, {"storage_id": sid, "size_bytes": 0, **({"input_binding": node.name} if node.is_input else {})})
+            one["size_bytes"] = max(one["size_bytes"], tensor_bytes(info))
+    given = [n for n in nodes if n.is_input and n.name not in mod.graph_code.params]
+    inputs = {n.name: _tensor(n.outputs[0]) for n in given}
+    names = ["output"] if len(heads) == 1 else [f"output{i}" for i in range(len(heads))]
+    outputs = {name: _tensor(nodes[e.node].outputs[e.index]) for name, e in zip(names, heads)}
+    working = sum(s["size_bytes"] for sid, s in sids.items() if sid not in results and "input_binding" not in s)
+    scratch = max((k.workspace_bytes for k in mod.function_metadata.values()), default=0)
     functions = [{"function_name": n, "workspace": [{"device": 1, "workspace_size_bytes": k.workspace_bytes}]} for n, k in mod.function_metadata.items()]
-    return {"sids": list(seen.values()), "functions": {"operator_functions": functions, "main": [
-        {"device": 1, "workspace_size_bytes": plan.planned_bytes, "constants_size_bytes": 0, "io_size_bytes": 0}]}}
+    main = {"device": 1, "workspace_size_bytes": working + scratch, "inputs": inputs, "outputs": outputs,
+            "constants_size_bytes": sum(tensor_bytes(n.outputs[0]) for n in nodes if n.is_input and n.name in mod.graph_code.params),
+            "io_size_bytes": sum(t["size"] for t in (*inputs.values(), *outputs.values()))}
+    return {"sids": list(sids.values()), "functions": {"operator_functions": functions, "main": [main]}}
+
+
+def _tensor(info: Any) -> dict[str, Any]:
+    return {"size": tensor_bytes(info), "dtype": info.dtype}
 
 
 def _model_facts(mod: Any) -> dict[str, Any]:
@@ -116,7 +136,7 @@ def _place(model: str, file: str) -> str:
 
 def _members(mod: Any) -> dict[str, bytes]:
     name = mod.libmod_name
-    files = {**_code(mod), f"parameters/{name}.params": bytes(save_param_dict(mod.params)), f"src/{name}.relay": str(mod.ir_mod).encode()}
+    files = {**_code(mod), f"parameters/{name}.params": bytes(save_param_dict(mod.params)), f"src/{name}.relay": str(getattr(mod, "source_mod", mod.ir_mod)).encode()}
     if isinstance(mod, AOTExecutorFactoryModule):
         files[f"executor-config/aot/{name}.svg"] = mod.memory_picture().encode()
     else:
@@ -134,7 +154,7 @@ def export_model_library_format(mods: Any, file_name: "str | os.PathLike[str]") 
     if None in names:
         raise UnsupportedInModelLibraryFormatError(f"expected what relay.build returns, got {type(models[names.index(None)]).__name__}")
     if len(set(names)) != len(names):
-        raise ArgumentError(f"Multiple modules should have unique names, got {', '.join(map(str, names))}: build them with mod_name=")
+        raise RepeatedNameError(f"Multiple modules should have unique names, got {', '.join(map(str, names))}: build them with mod_name=")
     files: dict[str, bytes] = {"metadata.json": b""}
     for mod in models:
         members = _members(mod)

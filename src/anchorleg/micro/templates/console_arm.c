@@ -34,7 +34,15 @@ uint64_t console_instructions(void) {
     return (uint64_t)(UINT32_MAX - timer[1]) * 40U;
 }
 
+static void switch_on_floats(void) {
+#ifdef __ARM_FP
+    *(volatile uint32_t*)(uintptr_t)0xE000ED88 |= 0xF00000U;  /* access to coprocessors 10 and 11 */
+    __asm__ volatile("dsb\nisb");
+#endif
+}
+
 void reset_handler(void) {
+    switch_on_floats();
     timer[2] = UINT32_MAX;
     timer[1] = UINT32_MAX;
     timer[0] = 1;
