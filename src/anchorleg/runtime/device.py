@@ -6,17 +6,17 @@ from functools import lru_cache
 
 from ..support.errors import ArgumentError
 
-kDLCPU, kDLCUDA, kDLCUDAHost, kDLOpenCL, kDLVulkan, kDLMetal = 1, 2, 3, 4, 7, 8
+kDLCPU, kDLCUDA, kDLCUDAHost, kDLOpenCL, kDLAOCL, kDLVulkan, kDLMetal = 1, 2, 3, 4, 5, 7, 8
 kDLVPI, kDLROCM, kDLROCMHost, kDLExtDev, kDLHexagon, kDLWebGPU = 9, 10, 11, 12, 16, 15
 
 _TYPE_NAME = {
-    kDLCPU: "cpu", kDLCUDA: "cuda", kDLCUDAHost: "cuda_host", kDLOpenCL: "opencl", kDLVulkan: "vulkan",
+    kDLCPU: "cpu", kDLCUDA: "cuda", kDLCUDAHost: "cuda_host", kDLOpenCL: "opencl", kDLAOCL: "aocl", kDLVulkan: "vulkan",
     kDLMetal: "metal", kDLVPI: "vpi", kDLROCM: "rocm", kDLROCMHost: "rocm_host", kDLExtDev: "ext_dev",
     kDLHexagon: "hexagon", kDLWebGPU: "webgpu",
 }
 _NAME_TYPE = {name: number for number, name in _TYPE_NAME.items()} | {
     "llvm": kDLCPU, "c": kDLCPU, "stackvm": kDLCPU, "test": kDLCPU, "hybrid": kDLCPU, "composite": kDLCPU,
-    "gpu": kDLCUDA, "nvptx": kDLCUDA, "cl": kDLOpenCL, "sdaccel": kDLOpenCL, "aocl": kDLOpenCL,
+    "gpu": kDLCUDA, "nvptx": kDLCUDA, "cl": kDLOpenCL, "sdaccel": kDLOpenCL, "aocl_sw_emu": kDLAOCL,
 }
 
 
