@@ -16,7 +16,7 @@ ORDER = [
     ["target"],
     ["tir"],
     ["arith"],
-    ["tir.transform", "tir.interpreter", "tir.verify", "tir.analysis", "tir.usage", "tir.block_access"],
+    ["tir.transform", "tir.interpreter", "tir.verify", "tir.analysis", "tir.usage", "tir.block_access", "tir.usmp"],
     ["script"],
     ["target.codegen", "target.build"],
     ["te"],

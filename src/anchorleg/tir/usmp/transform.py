@@ -25,6 +25,7 @@ from .. import stmt as ts
 from ..buffer import Buffer, BufferLoad
 from ..function import PrimFunc
 from ..functor import StmtMutator
+from .io_allocates import create_allocates_for_io
 from .utils import CANDIDATE_MEMORY_POOL_ATTR, PoolAllocation, extents_bytes
 
 _MAIN = "__tvm_main__"
@@ -226,4 +227,4 @@ def _reached(pools: Any, target: Any) -> list[Any]:
 
 register_pass("tir.usmp.AssignPoolInfo", assign_pool_info)
 
-__all__ = ["assign_pool_info", "convert_pool_allocations_to_offsets"]
+__all__ = ["assign_pool_info", "create_allocates_for_io", "convert_pool_allocations_to_offsets"]
