@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from ..support.errors import ArgumentError
 
-kDLCPU, kDLCUDA, kDLCUDAHost, kDLOpenCL, kDLAOCL, kDLVulkan, kDLMetal = 1, 2, 3, 4, 5, 7, 8
+kDLCPU, kDLCUDA, kDLCUDAHost, kDLOpenCL, kDLAOCL, kDLVulkan, kDLMetal = 1, 2, 3, 4, 32, 7, 8
 kDLVPI, kDLROCM, kDLROCMHost, kDLExtDev, kDLHexagon, kDLWebGPU = 9, 10, 11, 12, 16, 15
 
 _TYPE_NAME = {
