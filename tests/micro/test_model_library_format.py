@@ -39,7 +39,13 @@ def test_two_models_in_one_archive(tmp_path):
 
 def test_graph_executor_models_are_exported(tmp_path):
     library = read_model_library_format(export_model_library_format(relay.build(mlp(), target="llvm"), tmp_path / "g.tar"))
-    assert library.metadata["modules"]["default"]["executors"] == ["graph"]
+    facts = library.metadata["modules"]["default"]
+    assert facts["executors"] == ["graph"]
+    main = facts["memory"]["functions"]["main"][0]
+    assert main["inputs"] == {"x": {"size": 128, "dtype": "float32"}} and main["outputs"] == {"output": {"size": 40, "dtype": "float32"}}
+    assert main["io_size_bytes"] == 168 and main["constants_size_bytes"] == 8296 and main["workspace_size_bytes"] == 40
+    sids = facts["memory"]["sids"]
+    assert {"storage_id": 0, "size_bytes": 128, "input_binding": "x"} in sids and sum(s["size_bytes"] for s in sids) >= 168 + 8296
     assert "executor-config/graph/default.graph" in library.files
     assert any(n.startswith("codegen/host/lib/") for n in library.files)
 
@@ -61,3 +67,9 @@ def test_projects_need_c_sources(tmp_path):
 
     with pytest.raises(ArgumentError, match="interface-api"):
         create_project(relay.build(mlp(), target="llvm", executor=Executor("aot")), tmp_path)
+
+
+def test_the_archive_has_the_program_as_it_was_given(tmp_path):
+    mod = mlp()
+    for factory in (build_c(mod), relay.build(mod, target="llvm")):
+        assert read_model_library_format(export_model_library_format(factory, tmp_path / "m.tar")).files["src/default.relay"].decode() == str(mod)

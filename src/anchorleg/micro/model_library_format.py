@@ -24,7 +24,7 @@ from typing import Any, Mapping, NamedTuple, Sequence
 from ..relay.backend.aot.c_module import CLibraryModule
 from ..relay.backend.aot.factory import AOTExecutorFactoryModule
 from ..relay.backend.aot.program import tensor_bytes
-from ..runtime.c_headers import HEADERS
+from ..runtime.c_headers import support_files
 from ..runtime.imports import linked_sources
 from ..runtime.compiled import CKernelModule
 from ..runtime.params import load_param_dict, save_param_dict
@@ -118,13 +118,18 @@ def _code(mod: Any) -> dict[str, bytes]:
     if not objects:
         raise UnsupportedInModelLibraryFormatError(f"a library of kind {lib.type_key!r} has neither C sources nor objects to export")
     files = {f"codegen/host/lib/{name}_lib{i}.o": data for i, data in enumerate(objects)}
-    for i, module in enumerate(linked_sources(lib)):  # code of external compilers, which the objects call
-        files.update({f"codegen/host/src/{name}_external{i}{module.suffix}": module.get_source().encode(),
-                      **{f"codegen/host/include/{n}": text.encode() for n, text in HEADERS.items()}})
+    files.update(_external_code(name, linked_sources(lib)))
     header = getattr(mod, "interface_header", "")
     if header:
         files[f"codegen/host/include/tvmgen_{name}.h"] = header.encode()
     return files
+
+
+def _external_code(name: str, modules: Sequence[Any]) -> dict[str, bytes]:
+    """Code of external compilers, which the objects call, and what it needs."""
+    sources = {f"external{i}{m.suffix}": m.get_source() for i, m in enumerate(modules)}
+    texts = {**sources, **support_files(sources.values())} if sources else {}
+    return {_place(name, file): text.encode() for file, text in texts.items()}
 
 
 def _place(model: str, file: str) -> str:

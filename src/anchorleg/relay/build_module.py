@@ -104,7 +104,10 @@ def build(ir_mod: Any, target: Any = None, target_host: Any = None, executor: Ex
         _CHECKS[executor.name](chosen, executor, mod_name, **more)
     with collector_paused():
         optimised, _ = optimize(ir_mod, target, params)
-        return _BUILDERS[executor.name](optimised, chosen, executor, mod_name, progress, tuple(params or ()), **more)
+        made = _BUILDERS[executor.name](optimised, chosen, executor, mod_name, progress, tuple(params or ()), **more)
+        if hasattr(made, "__dict__"):
+            made.source_mod = ir_mod  # what was handed in, for archives
+        return made
 
 
 def _build_graph(mod: IRModule, target: Any, executor: Executor, mod_name: str, progress: Progress | None, folded: Sequence[str],
