@@ -339,6 +339,8 @@ def test_machines_without_the_device() -> None:
     x = relay.var("x", shape=(3, 4))
     with pytest.raises(TargetError, match="no target was given for devices of type 2"):
         relay.vm.compile(IRModule.from_expr(on_device(relay.exp(x), cuda(0))), "llvm")
+    with pytest.raises(TargetError, match="got cuda"):
+        relay.vm.compile(IRModule.from_expr(on_device(relay.exp(x), cuda(0))), ["llvm", "cuda"])
 
 
 # ---------------------------------------------------------------------------------------------------------- storage
