@@ -58,6 +58,7 @@ FUNCTIONS = {
     "tir.usmp.CreateArrayBufferInfo": _usmp("utils", "create_array_buffer_info"),
     "tir.usmp.AssignStmtPoolAllocations": _usmp("utils", "assign_stmt_pool_allocations"),
     "tir.usmp.transform.ConvertPoolAllocationsToOffsets": _usmp("transform", "convert_pool_allocations_to_offsets"),
+    "tir.transform.UnifiedStaticMemoryPlanner": _usmp("planner", "UnifiedStaticMemoryPlanner"),
     "tir.usmp.transform.CreateAllocatesForIO": _usmp("io_allocates", "create_allocates_for_io"),
     "tir.usmp.transform.AssignPoolInfo": _usmp("transform", "assign_pool_info"),
     "tir.usmp.analysis.extract_buffer_info": _usmp("analysis", "extract_buffer_info"),
