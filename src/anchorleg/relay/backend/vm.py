@@ -8,7 +8,6 @@ from ...ir.expr import BaseFunc, GlobalVar, RelayExpr
 from ...ir.module import IRModule
 from ...ir.structural import structural_hash
 from ...ir.transform import get_pass
-from ...ir.type import FuncType, TensorType, TupleType
 from ...runtime import ndarray
 from ...runtime.vm.executable import Executable, PackedEntry
 from ...support.cache import open_cache
@@ -24,6 +23,7 @@ from .external import generate_external
 from .interpreter import Executor
 from .kernels import KernelBuilder, kernel_key
 from .placement import main_target, target_of
+from .vm_types import TypeSpecs
 from .vm_codegen import Context, compile_functions
 
 logger = logging.getLogger("vm")
@@ -179,17 +179,6 @@ def _name(func: Function) -> str:
     return shorten(["fused", *names])
 
 
-def type_spec(ty: Any) -> Any:
-    """A parameter's type as an executable keeps it: ``[dtype, dims]``, ``{"tuple": …}``, ``{"function": …}``, or ``{}`` for a data type."""
-    if isinstance(ty, TensorType):
-        return [ty.dtype, [d if isinstance(d, int) else -1 for d in ty.dims]]
-    if isinstance(ty, TupleType):
-        return {"tuple": [type_spec(f) for f in ty.fields]}
-    if isinstance(ty, FuncType):
-        return {"function": len(ty.arg_types)}
-    return {}
-
-
 def _labelled(mod: IRModule) -> IRModule:
     """The module with each function's structural hash as its attribute ``hash``, by which tools tell functions apart."""
     return mod.with_functions({v: f.with_attr("hash", f"{structural_hash(f):016x}") for v, f in mod.functions.items()})
@@ -252,8 +241,9 @@ class VMCompiler:
             entries, lib = kernels.finish(self.progress)
             external.attach(lib, target)
         self._functions = kernels.functions
-        types = {v.name_hint: [type_spec(p.checked_type) for p in _params_of(mod.functions[v])] for v in context.functions}
-        self._exec = Executable(functions, context.constants, entries, lib, types, None, context.devices, context.constant_devices)
+        specs = TypeSpecs(mod)
+        types = {v.name_hint: [specs.spec(p.checked_type) for p in _params_of(mod.functions[v])] for v in context.functions}
+        self._exec = Executable(functions, context.constants, entries, lib, types, None, context.devices, context.constant_devices, specs.data)
 
     def get_exec(self) -> Executable:
         """The executable that `codegen` made."""
@@ -294,4 +284,4 @@ class VMExecutor(Executor):
         return run
 
 
-__all__ = ["VMCompiler", "VMExecutor", "compile", "type_spec"]
+__all__ = ["VMCompiler", "VMExecutor", "compile"]

@@ -148,7 +148,7 @@ class VirtualMachine:
         self._inputs: dict[str, list[Any]] = {}
         self._outputs: list[NDArray] | None = None
         self._targets: dict[str, list[NDArray]] = {}
-        self._border = Border(self._memory.core, self._memory.address, self._memory)
+        self._border = Border(self._memory.core, self._memory.address, self._memory, exe)
         self._busy = False
         self._params: dict[str, tuple[int, list[str], list[Any]]] = {}
         self._plans: dict[str, list[ParamPlan | None]] = {}

@@ -50,7 +50,7 @@ def tensor_of(value: Any, spec: TypeSpec, name: str) -> NDArray:
             wanted = ", ".join("?" if d < 0 else str(d) for d in dims)
             raise ArgumentError(f"argument {name!r}: expected shape ({wanted}), got {shape}")
     elif isinstance(spec, dict) and spec:
-        raise TypeMismatchError(f"argument {name!r}: expected a tuple or a value of a data type, got a tensor")
+        raise TypeMismatchError(f"argument {name!r}: expected {_spec_text(spec)}, got a tensor")
     return aligned(value)
 
 
@@ -118,8 +118,8 @@ class Border:
     ``given`` are the arrays whose memory the machine reads, with the tensor objects over them.
     """
 
-    def __init__(self, core: Any, address: int, give_back: Any) -> None:
-        self.core, self.address, self.give_back = core, address, give_back
+    def __init__(self, core: Any, address: int, give_back: Any, exe: Any) -> None:
+        self.core, self.address, self.give_back, self.exe = core, address, give_back, exe
         self.given: list[tuple[int, Any]] = []
         self._shape = (ctypes.c_int64 * 64)()
         self._shape_at = ctypes.addressof(self._shape)
@@ -151,14 +151,28 @@ class Border:
             if isinstance(spec, dict) and "function" in spec:
                 raise TypeMismatchError(f"argument {name!r}: expected a function that this machine gave, got {type(value).__name__}")
             return self.tensor(tensor_of(value, spec, name))
-        if spec is not None and (not isinstance(spec, dict) or "tuple" in spec):
-            raise TypeMismatchError(f"argument {name!r}: expected {'a tuple' if isinstance(spec, dict) else f'a tensor of {spec[0]}'}, got a function")
+        if spec is not None and (not isinstance(spec, dict) or "function" not in spec):
+            raise TypeMismatchError(f"argument {name!r}: expected {_spec_text(spec)}, got a function")
         if value.held.owner is not self.give_back:
             raise ArgumentError(f"argument {name!r}: the function was made by another machine, and can only be used there")
-        return self.core.keep(value.held.address)
+        address = value.held.address
+        params = len(self.exe.functions[_word(address, 2)].params) - _word(address, 3)
+        if spec is not None and params != spec["function"]:
+            raise TypeMismatchError(f"argument {name!r}: expected a function of {spec['function']} parameters, got one of {params}")
+        return self.core.keep(address)
 
     def _structure(self, root: tuple[int, list[Any]], spec: TypeSpec, name: str) -> int:
-        stack: list[tuple[int, list[Any], list[TypeSpec], list[int]]] = [(*root, _field_specs(spec, len(root[1]), name), [])]
+        stack: list[tuple[int, list[Any], list[TypeSpec], list[int]]] = [(*root, self._field_specs(spec, *root, name), [])]
+        try:
+            return self._made(stack, name)
+        except Exception:
+            for *_, made in stack:
+                for address in made:
+                    self.core.release(self.address, address)
+            raise
+
+    def _made(self, stack: list[tuple[int, list[Any], list[TypeSpec], list[int]]], name: str) -> int:
+        """The object for the value at the bottom of the stack: (tag, fields, their types, their objects so far)."""
         done = 0
         while stack:
             tag, fields, specs, made = stack[-1]
@@ -174,8 +188,21 @@ class Border:
             if parts is None:
                 made.append(self._simple(value, inner, name))
             else:
-                stack.append((*parts, _field_specs(inner, len(parts[1]), name), []))
+                stack.append((*parts, self._field_specs(inner, *parts, name), []))
         return done
+
+    def _field_specs(self, spec: TypeSpec, tag: int, fields: list[Any], name: str) -> list[TypeSpec]:
+        """What the fields of a tuple or of a value of a data type have to be."""
+        if isinstance(spec, list) or isinstance(spec, dict) and ("function" in spec or "ref" in spec):
+            raise TypeMismatchError(f"argument {name!r}: expected {_spec_text(spec)}, got a {'value of a data type' if tag else 'tuple'}")
+        if spec is None:
+            return [None] * len(fields)
+        wanted = spec["tuple"] if "tuple" in spec else dict(map(tuple, self.exe.data_types.get(spec["data"], ()))).get(tag)
+        if wanted is None or "tuple" in spec and tag:
+            raise TypeMismatchError(f"argument {name!r}: expected {_spec_text(spec)}, got {f'a value with the tag {tag}' if tag else 'a tuple'}")
+        if len(wanted) != len(fields):
+            raise ArgumentError(f"argument {name!r}: expected {_spec_text(spec)} of {len(wanted)} fields, got {len(fields)}")
+        return wanted
 
     def tensor(self, tensor: NDArray) -> int:
         """A tensor object over a tensor's memory, which lives as long as the object."""
@@ -285,14 +312,11 @@ class _Owned:
         self.held, self.buffer = held, buffer
 
 
-def _field_specs(spec: TypeSpec, count: int, name: str) -> list[TypeSpec]:
-    if isinstance(spec, list) or isinstance(spec, dict) and "function" in spec:
-        raise TypeMismatchError(f"argument {name!r}: expected {f'a tensor of {spec[0]}' if isinstance(spec, list) else 'a function'}, got a tuple")
-    if isinstance(spec, dict) and "tuple" in spec:
-        if len(spec["tuple"]) != count:
-            raise ArgumentError(f"argument {name!r}: expected a tuple of {len(spec['tuple'])} fields, got {count}")
-        return spec["tuple"]
-    return [None] * count
+def _spec_text(spec: Any) -> str:
+    """A type, for messages."""
+    if isinstance(spec, list):
+        return f"a tensor of {spec[0]}"
+    return f"a value of the type {spec['data']}" if "data" in spec else {"tuple": "a tuple", "function": "a function", "ref": "a reference"}[next(iter(spec))]
 
 
 def _word(address: int, index: int) -> int:
