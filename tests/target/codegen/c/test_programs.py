@@ -112,6 +112,21 @@ def test_extremes_keep_nan(tmp_path):
 
 
 @needs_compiler
+def test_limits_keep_nan(tmp_path):
+    zero, six = op.const(0.0, "float32"), op.const(6.0, "float32")
+    funcs = [elementwise(fn, ["float32"] * 2, 5) for fn in (lambda v: tir.Max(v, zero), lambda v: tir.Min(six, v), lambda v: tir.Min(tir.Max(v, zero), six))]
+    assert "al_at_least_f32(" in emit_c_kernel(funcs[0], "k").body and "al_at_most_f32(" in emit_c_kernel(funcs[1], "k").body
+    call = compile_c(funcs, tmp_path)
+    x = np.array([np.nan, -1, 3, 9, np.inf], np.float32)
+    for number, wanted in enumerate((np.maximum(x, 0), np.minimum(x, 6), np.clip(x, 0, 6))):
+        y = np.zeros(5, np.float32)
+        call(number, [x, y])
+        np.testing.assert_array_equal(y, wanted)
+    nan = tir.Max(BufferLoad(decl_buffer((1,), name="A"), [imm(0)]), op.const(float("nan"), "float32"))
+    assert "al_max_f32" in emit_c_kernel(primfunc([nan.a.buffer], st.BufferStore(nan.a.buffer, nan, [imm(0)])), "k").body
+
+
+@needs_compiler
 def test_vectors_are_stored_after_they_are_read(tmp_path):
     a = decl_buffer((9,), name="A")
     shifted = st.BufferStore(a, BufferLoad(a, [ramp(0, 8)]), [ramp(1, 8)])

@@ -144,7 +144,16 @@ class Expressions:
     def _binary(self, node: tir.BinaryExpr) -> Steps:
         a = yield self.value(node.a)
         b = yield self.value(node.b)
+        if isinstance(node, (tir.Max, tir.Min)) and any(isinstance(x, FloatImm) and x.value == x.value for x in (node.a, node.b)):
+            return self._limited(node, a, b)
         return self.arithmetic(type(node).__name__, scalar_of(node.dtype), a, b)
+
+    def _limited(self, node: tir.BinaryExpr, a: Value, b: Value) -> Value:
+        """A maximum or minimum with a constant, which is no NaN: one comparison keeps a NaN on the other side."""
+        x, limit = (b, a) if isinstance(node.a, FloatImm) else (a, b)
+        computed = computed_dtype(node.dtype)
+        helper = self.helper(f"al_{'at_least' if isinstance(node, tir.Max) else 'at_most'}_{short(computed)}")
+        return self.rounded(Value(f"{helper}({x.text}, {limit.text})", PRIMARY, computed), scalar_of(node.dtype))
 
     def arithmetic(self, name: str, dtype: str, a: Value, b: Value) -> Value:
         """Add, Sub, Mul, Div, Mod, FloorDiv, FloorMod, Min or Max of values of ``dtype``."""

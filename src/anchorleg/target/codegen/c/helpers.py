@@ -52,6 +52,8 @@ for _s, _t in _INTS.items():
 for _s, _t in (("f32", "float"), ("f64", "double")):
     _function(f"al_max_{_s}", _t, f"{_t} a, {_t} b", "return a > b || a != a ? a : b;  /* a NaN on either side is the result */")
     _function(f"al_min_{_s}", _t, f"{_t} a, {_t} b", "return a < b || a != a ? a : b;")
+    _function(f"al_at_least_{_s}", _t, f"{_t} x, {_t} limit", "return x < limit ? limit : x;  /* limit is no NaN */")
+    _function(f"al_at_most_{_s}", _t, f"{_t} x, {_t} limit", "return x > limit ? limit : x;")
     _end = "f" if _s == "f32" else ""
     for _i, _bits in (("i32", 31), ("i64", 63)):
         _function(f"al_{_s}_to_{_i}", _INTS[_i], f"{_t} x",
