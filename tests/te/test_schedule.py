@@ -4,6 +4,7 @@ from __future__ import annotations
 import pytest
 
 from anchorleg import te
+from anchorleg.ir.transform import PassContext
 from anchorleg.support.errors import ArgumentError
 
 
@@ -105,3 +106,35 @@ def test_rfactor_makes_parts_and_keeps_the_data_loops(matmul: tuple) -> None:
     assert [int(d) for d in parts.shape] == [8, 4, 4]
     assert names(s[parts]) == ["i", "j", "k.inner", "k.outer"]
     assert names(s[c]) == ["i.outer", "i.inner", "j", "k.inner.v"]
+
+
+def test_steps_are_kept_on_request():
+    a = te.placeholder((16, 16), name="a")
+    b = te.compute((16, 16), lambda i, j: a[i, j] + 1.0, name="b")
+    assert te.create_schedule(b.op).schedule_record == []
+    with PassContext(config={"te.keep_schedule_record": True}):
+        s = te.create_schedule(b.op)
+    copied = s.cache_read(a, "local", [b])
+    xo, yo, xi, yi = s[b].tile(*s[b].op.axis, 4, 8)
+    s[b].vectorize(yi)
+    s[copied].compute_at(s[b], yo)
+    s[b].fuse(xo, yo)
+    assert s.primitive_record == ["vanilla", "cache_read", "split", "split", "reorder", "vectorize", "compute_at", "fuse"]
+    loops = [len(r[b].leaf_iter_vars) for r in s.schedule_record]
+    assert loops == [2, 2, 3, 4, 4, 4, 4, 3] and len(s[b].leaf_iter_vars) == 3
+    before, after = s.schedule_record[5:7]
+    assert before[copied].attach_stage is None and after[copied].attach_stage is after[b] is not s[b]
+    assert not after.keep_schedule_record and len(before.stages) == len(s.schedule_record[0].stages) + 1
+    with pytest.raises(ArgumentError):
+        s[b].split(xo, factor=2)
+    assert len(s.schedule_record) == 8  # what failed is no step
+
+
+def test_copies_of_schedules_go_their_own_way():
+    a = te.placeholder((16,), name="a")
+    b = te.compute((16,), lambda i: a[i] + 1.0, name="b")
+    s = te.create_schedule(b.op)
+    copied = s.copy()
+    outer, inner = copied[b].split(b.op.axis[0], factor=4)
+    copied[b].pragma(outer, "unroll_explicit")
+    assert len(s[b].leaf_iter_vars) == 1 and len(copied[b].leaf_iter_vars) == 2 and not s[b].iter_var_attrs

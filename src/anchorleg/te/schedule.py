@@ -6,11 +6,15 @@ where a primitive needs another operation (``cache_write``, ``rfactor``), the st
 """
 from __future__ import annotations
 
+import copy
+import dataclasses
+import functools
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Iterable, Sequence
+from typing import Any, Callable, Iterable, Sequence
 
 from ..ir.expr import INDEX_DTYPE, PrimExpr, Range
+from ..ir.transform import PassContext
 from ..support.errors import ArgumentError
 from ..tir.expr import IntImm, IterVar, Var
 from .operation import ComputeOp, Operation
@@ -38,6 +42,41 @@ class IterVarAttr:
     dim_align: tuple[int, int] | None = None  # (factor, offset) of the stride of the buffer's dimension
 
 
+def primitive(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A primitive of schedules: one that keeps a record notes the primitive and what the schedule has become."""
+    @functools.wraps(method)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        record = self.record
+        if record is None or record.busy:
+            return method(self, *args, **kwargs)
+        record.busy = True
+        try:
+            result = method(self, *args, **kwargs)
+        finally:
+            record.busy = False
+        record.note(_NAMES.get(method.__name__, method.__name__))
+        return result
+
+    return run
+
+
+_NAMES = {"_fuse_pair": "fuse", "_singleton": "fuse"}
+
+
+class Record:
+    """The steps of one schedule: names of primitives, and a copy of the schedule after each."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule, self.busy = schedule, False
+        self.names: list[str] = []
+        self.copies: list[Schedule] = []
+
+    def note(self, name: str) -> None:
+        """Adds a step."""
+        self.names.append(name)
+        self.copies.append(self.schedule.copy())
+
+
 class Stage:
     """One operation and the loops it runs in.
 
@@ -52,6 +91,7 @@ class Stage:
         self.double_buffered = False
         self.thread_vars: list[IterVar] = []
         self.store_predicate: PrimExpr | None = None
+        self.record: Record | None = None
         self.reset_axes()
 
     def reset_axes(self) -> None:
@@ -67,6 +107,7 @@ class Stage:
 
     # ------------------------------------------------------------ axes
 
+    @primitive
     def split(self, parent: IterVar, factor: Extent | None = None, nparts: Extent | None = None,
               disable_predication: bool = False) -> tuple[IterVar, IterVar]:
         """``parent`` as (outer, inner): inner of extent ``factor``, or outer of extent ``nparts``."""
@@ -88,6 +129,7 @@ class Stage:
             fused = self._fuse_pair(fused, inner)
         return fused
 
+    @primitive
     def _fuse_pair(self, outer: IterVar, inner: IterVar) -> IterVar:
         i, j = self._leaf_index(outer, "fuse"), self._leaf_index(inner, "fuse")
         if j + 1 == i:
@@ -102,12 +144,14 @@ class Stage:
         self._replace_leaves(i, j + 1, [fused])
         return fused
 
+    @primitive
     def _singleton(self) -> IterVar:
         one = IterVar(Range.from_min_extent(0, 1), Var("singleton", INDEX_DTYPE), IterVar.DataPar)
         self.relations.append(Singleton(one))
         self._replace_leaves(0, 0, [one])
         return one
 
+    @primitive
     def reorder(self, *args: IterVar) -> None:
         """Puts these axes in this order, in the places they hold now."""
         places = [self._leaf_index(iv, "reorder") for iv in args]
@@ -144,15 +188,18 @@ class Stage:
         self._leaf_index(iv, what)
         return self.iter_var_attrs.setdefault(iv, IterVarAttr())
 
+    @primitive
     def vectorize(self, var: IterVar) -> None:
         """Runs the loop as vector instructions; its extent must be a constant."""
         self._no_reduction(var, "vectorize")
         self._mark(var, "vectorize").iter_type = IterVar.Vectorized
 
+    @primitive
     def unroll(self, var: IterVar) -> None:
         """Unrolls the loop."""
         self._mark(var, "unroll").iter_type = IterVar.Unrolled
 
+    @primitive
     def parallel(self, var: IterVar) -> None:
         """Shares the loop's iterations among threads."""
         self._no_reduction(var, "parallel")
@@ -162,31 +209,37 @@ class Stage:
         if isinstance(iv, IterVar) and iv.iter_type == IterVar.CommReduce:
             raise ArgumentError(f"{what}: {iv.var.name} of {self.op.name} is a reduction axis, its iterations depend on one another; use rfactor first")
 
+    @primitive
     def bind(self, ivar: IterVar, thread_ivar: IterVar) -> None:
         """Runs the loop on a device's threads (``te.thread_axis``)."""
         if thread_ivar.iter_type != IterVar.ThreadIndex:
             raise ArgumentError(f"bind: expected an axis made by te.thread_axis, got {thread_ivar.var.name}")
         self._mark(ivar, "bind").bind_thread = thread_ivar
 
+    @primitive
     def env_threads(self, threads: Iterable[IterVar]) -> None:
         """Thread axes that are open around the whole stage."""
         self.thread_vars = [threads] if isinstance(threads, IterVar) else list(threads)
 
+    @primitive
     def tensorize(self, var: IterVar, tensor_intrin: Any) -> None:
         """Replaces the loops from ``var`` inwards by the intrinsic's body (``te.decl_tensor_intrin``)."""
         mark = self._mark(var, "tensorize")
         mark.iter_type, mark.tensor_intrin = IterVar.Tensorized, tensor_intrin
 
+    @primitive
     def pragma(self, var: IterVar, pragma_type: str, pragma_value: Any = None) -> None:
         """A hint on the loop: an AttrStmt ``pragma_<type>`` around its body."""
         self._mark(var, "pragma").pragmas.append((pragma_type, 1 if pragma_value is None else pragma_value))
 
+    @primitive
     def prefetch(self, tensor: Tensor, var: IterVar, offset: Any) -> None:
         """Accepted and without effect: memory is prefetched by the processor."""
         self._leaf_index(var, "prefetch")
 
     # ------------------------------------------------------------ placement and storage
 
+    @primitive
     def compute_at(self, parent: Stage, scope: IterVar) -> None:
         """Computes the stage inside the loop ``scope`` of its consumer ``parent``, just the part needed there."""
         if not any(iv is scope for iv in parent.all_iter_vars):
@@ -195,6 +248,7 @@ class Stage:
             raise ArgumentError(f"compute_at: stage {self.op.name} cannot be computed inside itself")
         self.attach_type, self.attach_stage, self.attach_ivar = AttachType.SCOPE, parent, scope
 
+    @primitive
     def compute_inline(self) -> None:
         """Substitutes the stage's expression wherever it is read."""
         if self.op.reduce_axis or not isinstance(self.op, ComputeOp):
@@ -202,27 +256,41 @@ class Stage:
                                 "which has no expression to substitute")
         self.attach_type, self.attach_stage, self.attach_ivar = AttachType.INLINE, None, None
 
+    @primitive
     def compute_root(self) -> None:
         """Computes the stage as a whole, before its consumers."""
         self.attach_type, self.attach_stage, self.attach_ivar = AttachType.ROOT, None, None
 
+    @primitive
     def set_scope(self, scope: str) -> None:
         """The memory of the stage's buffer ("global", "shared", "local")."""
         self.scope = scope
 
+    @primitive
     def storage_align(self, axis: IterVar, factor: int, offset: int) -> None:
         """Makes the buffer's stride along output axis ``axis`` equal ``offset`` modulo ``factor`` (in elements)."""
         if not any(iv is axis for iv in self.op.axis):
             raise ArgumentError(f"storage_align: {axis.var.name} is no output axis of {self.op.name}")
         self.iter_var_attrs.setdefault(axis, IterVarAttr()).dim_align = (int(factor), int(offset))
 
+    @primitive
     def double_buffer(self) -> None:
         """Marks the buffer as double buffered (a hint for devices)."""
         self.double_buffered = True
 
+    @primitive
     def set_store_predicate(self, predicate: PrimExpr) -> None:
         """Stores only where ``predicate`` (over the loop variables) holds."""
         self.store_predicate = predicate
+
+
+def _stage_copy(stage: Stage) -> Stage:
+    """A stage with lists and marks of its own; axes and operations are shared."""
+    new = copy.copy(stage)
+    new.thread_vars, new.all_iter_vars, new.leaf_iter_vars = list(stage.thread_vars), list(stage.all_iter_vars), list(stage.leaf_iter_vars)
+    new.relations, new.record = list(stage.relations), None
+    new.iter_var_attrs = {iv: dataclasses.replace(a, pragmas=list(a.pragmas)) for iv, a in stage.iter_var_attrs.items()}
+    return new
 
 
 def _extent_arg(value: Any, what: str) -> Extent:
@@ -236,14 +304,53 @@ def _extent_arg(value: Any, what: str) -> Extent:
 
 
 class Schedule:
-    """The stages of a tensor graph, producers before consumers; ``s[tensor]`` is a tensor's stage."""
+    """The stages of a tensor graph, producers before consumers; ``s[tensor]`` is a tensor's stage.
 
-    def __init__(self, outputs: Sequence[Operation]) -> None:
+    With ``keep_schedule_record`` (the context's option ``te.keep_schedule_record``), ``primitive_record`` and ``schedule_record`` have the
+    names of the primitives applied, and the schedule after each; the first, ``vanilla``, is the schedule without any.
+    """
+
+    def __init__(self, outputs: Sequence[Operation], keep_schedule_record: bool = False) -> None:
         self.outputs = list(outputs)
         ids = {id(op) for op in outputs}
         self.stages = [Stage(op, id(op) in ids) for op in operations_below(outputs)]
         self._stage_of: dict[int, Stage] = {id(s.op): s for s in self.stages}
         self._kept: list[Operation] = []  # replaced operations, so that their ids stay theirs
+        self.record: Record | None = None
+        if keep_schedule_record:
+            self._begin_record()
+
+    def _begin_record(self) -> None:
+        self.record = Record(self)
+        for stage in self.stages:
+            stage.record = self.record
+        self.record.note("vanilla")
+
+    @property
+    def keep_schedule_record(self) -> bool:
+        """Whether steps are kept."""
+        return self.record is not None
+
+    @property
+    def schedule_record(self) -> list[Schedule]:
+        """The schedule after each step; empty when steps are not kept."""
+        return self.record.copies if self.record is not None else []
+
+    @property
+    def primitive_record(self) -> list[str]:
+        """The names of the steps."""
+        return self.record.names if self.record is not None else []
+
+    def copy(self) -> Schedule:
+        """A schedule of its own with the same stages, loops and marks; it keeps no record."""
+        new = copy.copy(self)
+        stages = {id(s): _stage_copy(s) for s in self.stages}
+        for stage in stages.values():
+            stage.attach_stage = stages.get(id(stage.attach_stage))
+        new.stages = [stages[id(s)] for s in self.stages]
+        new._stage_of = {key: stages[id(s)] for key, s in self._stage_of.items()}
+        new.outputs, new._kept, new.record = list(self.outputs), list(self._kept), None
+        return new
 
     @property
     def stage_map(self) -> dict[Operation, Stage]:
@@ -282,18 +389,21 @@ class Schedule:
     def insert_stage(self, position: int, op: Operation) -> Stage:
         """A new stage for ``op``, placed at ``position``."""
         stage = Stage(op)
+        stage.record = self.record
         self.stages.insert(position, stage)
         self._stage_of[id(op)] = stage
         return stage
 
     # ------------------------------------------------------------ dataflow primitives
 
+    @primitive
     def cache_read(self, tensor: Tensor, scope: str, readers: Any) -> Tensor:
         """A copy of ``tensor`` in ``scope`` that ``readers`` (tensors or operations) read in its place."""
         from .dataflow import cache_read
 
         return cache_read(self, tensor, scope, readers)
 
+    @primitive
     def cache_write(self, tensor: Any, scope: str) -> Any:
         """Computes ``tensor`` into a buffer in ``scope``, which the original stage then copies out; gives the new tensor.
 
@@ -303,6 +413,7 @@ class Schedule:
 
         return cache_write(self, tensor, scope)
 
+    @primitive
     def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Any:
         """Computes the reduction in parts, one per value of the reduction loop ``axis``, and then reduces the parts.
 
@@ -337,6 +448,6 @@ def create_schedule(ops: Any) -> Schedule:
     for o in outputs:
         if not isinstance(o, Operation):
             raise ArgumentError(f"create_schedule expects operations, got {type(o).__name__}")
-    return Schedule(list(dict.fromkeys(outputs)))
+    return Schedule(list(dict.fromkeys(outputs)), bool(PassContext.current().get("te.keep_schedule_record", False)))
 
 
