@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 _DLPACK = """#ifndef ANCHORLEG_DLPACK_H_
 #define ANCHORLEG_DLPACK_H_
 
@@ -103,4 +105,33 @@ HEADERS = {"dlpack/dlpack.h": _DLPACK, "tvm/runtime/c_runtime_api.h": _RUNTIME, 
 # what has to be linked to code that uses it
 SUPPORT_NAMES = ("TVMAPISetLastError", "TVMGetLastError", "TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace")
 
-__all__ = ["HEADERS", "SUPPORT_NAMES"]
+_SUPPORT = """/* What code of external compilers calls; a platform that has these functions goes first */
+#include <stdlib.h>
+#include <tvm/runtime/c_backend_api.h>
+
+static const char* last_error = "";
+
+__attribute__((weak)) void TVMAPISetLastError(const char* message) { last_error = message; }
+
+__attribute__((weak)) const char* TVMGetLastError(void) { return last_error; }
+
+__attribute__((weak)) void* TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, int dtype_code_hint, int dtype_bits_hint) {
+    (void)device_type; (void)device_id; (void)dtype_code_hint; (void)dtype_bits_hint;
+    return malloc((size_t)nbytes);
+}
+
+__attribute__((weak)) int TVMBackendFreeWorkspace(int device_type, int device_id, void* ptr) {
+    (void)device_type; (void)device_id;
+    free(ptr);
+    return 0;
+}
+"""
+
+
+def support_files(sources: Iterable[str]) -> dict[str, str]:
+    """The headers for sources of external compilers, and the functions of the runtime that they call, as C files by name."""
+    used = any(name in text for text in sources for name in SUPPORT_NAMES)
+    return {**HEADERS, **({"external_support.c": _SUPPORT} if used else {})}
+
+
+__all__ = ["HEADERS", "SUPPORT_NAMES", "support_files"]

@@ -74,6 +74,32 @@ def test_a_backend_from_end_to_end(kind: str, target: str) -> None:
     assert backend.seen == [("loops", f"tvmgen_default_{name}_main_0", 2), ("flat", f"tvmgen_default_{name}_main_0", 1)]
 
 
+class Convolutions(UMABackend):
+    """Takes convolutions, with their scratch memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._register_pattern("conv2d", is_op("nn.conv2d")(wildcard(), wildcard()))
+        self._register_codegen()
+
+    @property
+    def target_name(self) -> str:
+        return "uma_convolutions"
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind, target", [("graph", "llvm"), ("vm", "llvm"), ("aot", "llvm"), ("aot", "c")])
+def test_functions_take_their_scratch_memory_from_the_runtime(kind: str, target: str) -> None:
+    x, w = relay.var("x", shape=(1, 2, 5, 5)), relay.var("w", shape=(3, 2, 3, 3))
+    mod = IRModule.from_expr(relay.Function([x, w], relay.nn.conv2d(x, w, padding=(1, 1), kernel_size=(3, 3), channels=3)))
+    backend, rng = Convolutions(), np.random.default_rng(1)
+    backend.register()
+    args = [rng.standard_normal(s).astype("float32") for s in ((1, 2, 5, 5), (3, 2, 3, 3))]
+    got = relay.create_executor(kind, backend.partition(mod), cpu(0), target).evaluate()(*args).numpy()
+    want = relay.create_executor("debug", mod, cpu(0), "numpy").evaluate()(*args).numpy()
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
 def test_the_code_begins_with_what_the_backend_includes() -> None:
     backend = Adder("uma_code")
     backend.register()

@@ -11,7 +11,7 @@ import numpy as np
 
 from ....ir.expr import BaseFunc
 from ....ir.module import IRModule
-from ....runtime.c_headers import HEADERS
+from ....runtime.c_headers import support_files
 from ....runtime.dtype import DataType
 from ....runtime.module import Module
 from ....runtime.source_module import CSourceModule
@@ -105,7 +105,7 @@ class ForeignCode:
             raise BuildError(f"the target c takes external functions as C code only: the module of kind {wrong[0].type_key!r} with {_names(wrong[0], self.functions)} is "
                              "not exportable to C; let the external compiler return runtime.CSourceModuleCreate(…), or build for the target llvm")
         sources = {f"lib{i + 2}{m.suffix}": m.get_source() for i, m in enumerate(self.modules)}
-        return {**sources, **HEADERS} if self.functions else {}
+        return {**sources, **support_files(sources.values())} if self.functions else {}
 
     # -- LLVM
 
