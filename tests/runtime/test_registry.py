@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -61,6 +63,9 @@ def test_containers():
     assert value.tag == 0 and value[1].tag == 3 and len(value) == 2 and list(value)[0] == 1
     with pytest.raises(IndexError):
         value[2]
-    assert String("a") == "a" and ShapeTuple([1, 2]) == (1, 2)
-    with pytest.raises(ArgumentError):
-        ShapeTuple([-1])
+    assert String("a") == "a" and String("a").__tvm_object__ == "a"
+    shape = ShapeTuple([1, -2])
+    assert shape == (1, -2) and shape == [1, -2] and not shape != [1, -2] and shape != [1] and shape != 3 and shape in {(1, -2)}
+    assert pickle.loads(pickle.dumps(shape)) == shape and isinstance(pickle.loads(pickle.dumps(shape)), ShapeTuple)
+    with pytest.raises(ArgumentError, match="made of ints"):
+        ShapeTuple([1.5])

@@ -13,6 +13,7 @@ import math
 from enum import Enum
 from typing import Any, Callable, Iterable, NamedTuple
 
+from ..runtime.container import String
 from ..support.errors import AnchorlegError, ParseError
 from .attrs import Attrs, DictAttrs
 from .expr import IntImm
@@ -243,7 +244,8 @@ def load_json(text: str) -> Any:
     except (ValueError, RecursionError) as exc:
         raise ParseError(f"not JSON: {exc}") from None
     try:
-        return _Reader(document).root()
+        found = _Reader(document).root()
+        return String(found) if type(found) is str else found
     except ParseError:
         raise
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, AnchorlegError) as exc:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import numpy as np
+
 from ..support.errors import ArgumentError
 from .object import Object
 
@@ -59,17 +61,30 @@ class String(str):
 
     __slots__ = ()
 
+    @property
+    def __tvm_object__(self) -> "String":
+        """The text as an object: itself."""
+        return self
+
     def same_as(self, other: object) -> bool:
         return self is other
 
 
 class ShapeTuple(tuple):
-    """An immutable shape: a tuple of ints."""
+    """An immutable tuple of ints (as a shape: -1 may stand for what is not known); it equals a list of the same ints."""
 
     __slots__ = ()
 
     def __new__(cls, shape: Iterable[int] = ()) -> "ShapeTuple":
-        values = tuple(int(extent) for extent in shape)
-        if any(extent < 0 for extent in values):
-            raise ArgumentError(f"shape {values}: extents must not be negative")
-        return super().__new__(cls, values)
+        values = tuple(shape)
+        if not all(isinstance(v, (int, np.integer)) for v in values):
+            raise ArgumentError(f"a ShapeTuple is made of ints, got {values}")
+        return super().__new__(cls, map(int, values))
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, (list, tuple)) else NotImplemented
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple.__hash__
