@@ -85,8 +85,9 @@ def _graph_memory(mod: Any) -> dict[str, Any]:
     names = ["output"] if len(heads) == 1 else [f"output{i}" for i in range(len(heads))]
     outputs = {name: _tensor(nodes[e.node].outputs[e.index]) for name, e in zip(names, heads)}
     working = sum(s["size_bytes"] for sid, s in sids.items() if sid not in results and "input_binding" not in s)
-    scratch = max((k.workspace_bytes for k in mod.function_metadata.values()), default=0)
-    functions = [{"function_name": n, "workspace": [{"device": 1, "workspace_size_bytes": k.workspace_bytes}]} for n, k in mod.function_metadata.items()]
+    workspaces = {name: max(info.workspace_sizes.values(), default=0) for name, info in mod.function_metadata.items()}
+    scratch = max(workspaces.values(), default=0)
+    functions = [{"function_name": n, "workspace": [{"device": 1, "workspace_size_bytes": size}]} for n, size in workspaces.items()]
     main = {"device": 1, "workspace_size_bytes": working + scratch, "inputs": inputs, "outputs": outputs,
             "constants_size_bytes": sum(tensor_bytes(n.outputs[0]) for n in nodes if n.is_input and n.name in mod.graph_code.params),
             "io_size_bytes": sum(t["size"] for t in (*inputs.values(), *outputs.values()))}

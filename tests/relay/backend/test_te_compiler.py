@@ -8,6 +8,7 @@ import pytest
 
 import anchorleg as al
 from anchorleg import autotvm, relay, te, tir, topi
+from anchorleg.ir import IRModule
 from anchorleg.ir.transform import PassContext
 from anchorleg.relay.backend import te_compiler
 from anchorleg.relay.op import op as reg
@@ -142,3 +143,18 @@ def test_names_are_unique_within_a_compiler():
     assert names == {"tvmgen_model_fused_exp", "tvmgen_model_fused_exp_1", "tvmgen_model_fused_exp_2"}
     with pytest.raises(ArgumentError, match="ASCII"):
         relay.backend.utils.mangle_module_name("\u018e")
+
+
+def test_primitive_functions_are_given_their_schedules_on_request() -> None:
+    x = relay.var("x", shape=(8, 16))
+    mod = IRModule.from_expr(relay.Function([x], relay.nn.softmax(relay.nn.dense(x, relay.const(np.ones((16, 16), "float32"))))))
+    for executor in ("graph", "aot"):
+        plain = relay.build(mod, "llvm", executor=relay.backend.Executor(executor)).function_metadata
+        with PassContext(config={"te.keep_schedule_record": True}):
+            kept = relay.build(mod, "llvm", executor=relay.backend.Executor(executor)).function_metadata
+        for name, info in kept.items():
+            (func,), (before,) = info.relay_primfuncs.values(), plain[name].relay_primfuncs.values()
+            if func.get_attr("Primitive"):
+                schedule = func.get_attr("schedule")
+                assert len(schedule.schedule_record) == len(schedule.primitive_record) > 0 and before.get_attr("schedule") is None
+                assert sum(info.io_sizes.values()) > 0

@@ -20,7 +20,7 @@ class GraphExecutorFactoryModule(ExecutorFactoryModule):
 
     ``factory["default"](device)`` makes an executor; unpacks as ``graph_json, lib, params``.  ``ir_mod`` is the fused
     module, ``graph_code`` the node list with its memory plan, ``functions`` the primitive functions and
-    ``function_metadata`` the kernels by name.
+    ``function_metadata`` their sizes by name.
     """
 
     def __init__(self, ir_mod: Any, target: Any, executor: Any, graph_code: GraphCode, lib: CompiledModule, libmod_name: str = "default",

@@ -298,6 +298,13 @@ class TECompiler:
             print(f"{value.cached_func.prim_fn_var.name_hint} for {key.target}, used {value.use_count} times")
 
 
+def with_schedule(func: Function, target: Any) -> Function:
+    """A primitive function with its TE schedule as the attribute ``schedule``, when schedules keep their steps (``te.keep_schedule_record``)."""
+    if not PassContext.current().get("te.keep_schedule_record", False):
+        return func
+    return func.with_attr("schedule", TECompiler().lower(func, target).schedule)
+
+
 def lower_schedule(te_func: te_lowering.TEFunction, schedule: Any, name: str, target: Any) -> Any:
     """TE schedule → flat PrimFunc under ``target``."""
     from ...driver.build_module import lower

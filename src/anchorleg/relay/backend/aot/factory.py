@@ -11,6 +11,7 @@ from ....tir.usmp.utils import PoolAllocation
 from ..memory import MemoryLayout
 from .c_module import CLibraryModule
 from ..memory.picture import draw
+from ..te_compiler import with_schedule
 from .main_func import MAIN, main_function
 from .metadata import ExecutorCodegenMetadata, FunctionInfo
 from .program import WORKSPACE, KernelCall, Program
@@ -78,7 +79,7 @@ def _function_metadata(built: BuildFacts) -> dict[str, FunctionInfo]:
     sizes = _kernel_io(program)
     for name, func in built.functions.items():
         primary = {target: built.lowered[name]} if name in built.lowered else {}
-        found[name] = FunctionInfo({target: built.scratch[name]}, {target: sizes.get(name, 0)}, {target: 0}, primary, {target: func})
+        found[name] = FunctionInfo({target: built.scratch[name]}, {target: sizes.get(name, 0)}, {target: 0}, primary, {target: with_schedule(func, target)})
     return found
 
 
