@@ -289,6 +289,26 @@ def test_vectors() -> None:
     np.testing.assert_array_equal(b, want)
 
 
+def test_slices_over_narrow_positions() -> None:
+    @T.prim_func
+    def f(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "int32"), n: T.int32):
+        for j in range(n):
+            A[j * 4:j * 4 + 4] = B[4 * j + 1 - 1:4 + j * 4] + T.Broadcast(T.int32(1), 4)
+
+    a, b = np.zeros(64, "int32"), np.arange(64, dtype="int32")
+    run_primfunc(f, a, b, 5)
+    np.testing.assert_array_equal(a, np.where(np.arange(64) < 20, b + 1, 0))
+
+
+def test_lanes_are_constants() -> None:
+    with pytest.raises(ScriptError, match="scalable vectors are not supported"):
+        from_source("""
+@T.prim_func
+def f(A: T.Buffer((16,), "int32")):
+    A[T.Ramp(0, 1, T.vscale() * 4)] = T.Broadcast(1, T.vscale() * 4)
+""")
+
+
 def test_names_from_outside() -> None:
     size, fill = 6, 4
 

@@ -28,7 +28,7 @@ _PLAIN = ("abs acos acosh asin asinh atan atan2 atanh bitwise_and bitwise_not bi
           "ldexp likely log log2 log10 log1p max_value min_value nearbyint nextafter popcount pow power round rsqrt shift_left shift_right sigmoid sin "
           "sinh sqrt tan tanh trunc truncdiv truncmod call_packed call_cpacked call_packed_lowered call_cpacked_lowered "
           "tvm_check_return tvm_tuple tvm_stack_alloca tvm_stack_make_shape tvm_stack_make_array tvm_storage_sync tvm_thread_allreduce tvm_thread_invariant "
-          "tvm_throw_last_error tvm_struct_set q_multiply_shift q_multiply_shift_per_axis lookup_param undef assume address_of dp4a "
+          "tvm_throw_last_error vscale tvm_struct_set q_multiply_shift q_multiply_shift_per_axis lookup_param undef assume address_of dp4a "
           "start_profile_intrinsic end_profile_intrinsic TVMBackendAllocWorkspace TVMBackendFreeWorkspace ret "
           "logical_and logical_or logical_not all any").split()
 _RENAMED = {"tvm_call_packed": "call_packed", "tvm_call_cpacked": "call_cpacked", "tvm_call_packed_lowered": "call_packed_lowered",
@@ -103,12 +103,12 @@ def Ramp(base: Any, stride: Any, lanes: Any) -> PrimExpr:
     """The vector (base, base + stride, …)."""
     if not isinstance(base, PrimExpr):
         base = op.convert(base) if not isinstance(stride, PrimExpr) else op.const(base, stride.dtype)
-    return tir.Ramp(base, stride, int(lanes))
+    return tir.Ramp(base, stride, lanes)
 
 
 def Broadcast(value: Any, lanes: Any) -> PrimExpr:
     """A vector of copies of ``value``."""
-    return tir.Broadcast(op.convert(_value(value)), int(lanes))
+    return tir.Broadcast(op.convert(_value(value)), lanes)
 
 
 def Shuffle(vectors: Any, indices: Any) -> PrimExpr:
@@ -130,7 +130,9 @@ def Div(a: Any, b: Any) -> PrimExpr:
 
 
 def call(dtype: Any, name: Any, *args: Any) -> PrimExpr:
-    """A call of an operator by its full name, or of a global function."""
+    """A call of an operator by its full name, or of a global function; the operands may come as one list."""
+    if len(args) == 1 and isinstance(args[0], (list, tuple)):
+        args = tuple(args[0])
     callee = Op.get(name) if isinstance(name, str) else name
     return tir.Call(dtype_text(dtype), callee, [op.convert(_value(a)) for a in args])
 

@@ -3,12 +3,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir.expr import IntImm, PrimExpr, Range, as_dim_expr
+from ..arith import Analyzer
+from ..ir.expr import INDEX_DTYPE, IntImm, PrimExpr, Range, as_dim_expr
 from ..support.errors import ArgumentError
 from ..tir import build
 from ..tir import expr as tir
 from ..tir.block import BufferRegion
 from ..tir.buffer import Buffer, BufferLoad
+from ..tir.functor import ExprMutator
 
 
 def subscript(buffer: Buffer, index: Any) -> BufferLoad | BufferRegion:
@@ -56,9 +58,28 @@ def extent_between(low: PrimExpr, high: PrimExpr) -> PrimExpr:
     plain = build.sub(high, low)
     if isinstance(plain, IntImm) or isinstance(low, IntImm) and low.value == 0:
         return plain
-    from ..arith import Analyzer
+    simple = Analyzer().simplify(plain)
+    if isinstance(simple, IntImm) or low.dtype == INDEX_DTYPE:
+        return simple
+    wide = Analyzer().simplify(_Widened().expr(plain))  # positions do not overflow, whatever their dtype
+    return build.make_const(wide.value, low.dtype) if isinstance(wide, IntImm) else simple
 
-    return Analyzer().simplify(plain)
+
+class _Widened(ExprMutator):
+    """Sums and products of narrow integers as those of indices; anything else stands for itself, as a variable."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table: dict[int, tuple[PrimExpr, tir.Var]] = {}
+
+    def _atom(self, e: PrimExpr) -> tir.Var:
+        return self.table.setdefault(id(e), (e, tir.Var("t", INDEX_DTYPE)))[1]
+
+    enter_Cast = enter_Call = enter_BufferLoad = enter_Select = enter_Let = _atom
+    mutate_Var = _atom
+
+    def mutate_IntImm(self, e: IntImm) -> IntImm:
+        return IntImm(INDEX_DTYPE, e.value)
 
 
 def vector_indices(buffer: Buffer, parts: list[Any]) -> list[PrimExpr]:

@@ -23,7 +23,7 @@ from .op import (TVMBackendAllocWorkspace, TVMBackendFreeWorkspace, abs, acos, a
                  round, rsqrt, select, shift_left, shift_right, sigmoid, sin, sinh, sqrt, start_profile_intrinsic, subtract, tan, tanh,
                  trunc, truncdiv, truncmod, tvm_access_ptr, tvm_check_return, tvm_stack_alloca, tvm_stack_make_array,
                  tvm_stack_make_shape, tvm_storage_sync, tvm_struct_get, tvm_struct_set, tvm_thread_allreduce, tvm_throw_last_error,
-                 tvm_tuple, type_annotation, undef, vectorcombine, vectorhigh, vectorlow)
+                 tvm_tuple, type_annotation, undef, vectorcombine, vectorhigh, vectorlow, vscale)
 from .reducer import comm_reducer, max, min, sum
 from .stmt import (Allocate, AllocateConst, AssertStmt, AttrStmt, BufferRealize, BufferStore, DeclBuffer, Evaluate, For, ForKind,
                    IfThenElse, LetStmt, SeqStmt, Stmt, While, seq)

@@ -10,6 +10,7 @@ from typing import Any as _Any, Sequence
 from ..ir.expr import INDEX_DTYPE, Any, FloatImm, IntImm, PrimExpr, Range
 from ..ir.node import BIND, BINDS, CHILD, CHILDREN, DATA, Node
 from ..ir.op import Op
+from ..support.errors import UnsupportedOpError
 
 __all__ = ["INDEX_DTYPE", "Any", "FloatImm", "IntImm", "PrimExpr", "Range", "Var", "SizeVar", "IterVar", "StringImm", "Cast",
            "BinaryExpr", "Add", "Sub", "Mul", "Div", "Mod", "FloorDiv", "FloorMod", "Min", "Max", "CmpExpr", "EQ", "NE", "LT",
@@ -270,6 +271,13 @@ class Select(_Typed):
         self.dtype, self.span = true_value.dtype, span
 
 
+def _lanes(value: _Any) -> int:
+    """A number of lanes, which is a constant."""
+    if isinstance(value, (int, IntImm)):
+        return int(value)
+    raise UnsupportedOpError(f"a vector with {value} lanes: scalable vectors are not supported, a constant is expected")
+
+
 class Ramp(_Typed):
     """The vector (base, base + stride, …) of ``lanes`` entries."""
 
@@ -281,7 +289,7 @@ class Ramp(_Typed):
         base = _number(base)
         if not isinstance(stride, PrimExpr):
             stride = IntImm(base.dtype, stride)
-        self.base, self.stride, self.lanes, self.span = base, stride, int(lanes), span
+        self.base, self.stride, self.lanes, self.span = base, stride, _lanes(lanes), span
         self.dtype = f"{base.dtype}x{self.lanes}"
 
 
@@ -294,7 +302,7 @@ class Broadcast(_Typed):
 
     def __init__(self, value: PrimExpr, lanes: int, span: _Any = None) -> None:
         value = _number(value)
-        self.value, self.lanes, self.span = value, int(lanes), span
+        self.value, self.lanes, self.span = value, _lanes(lanes), span
         self.dtype = f"{value.dtype}x{self.lanes}"
 
 

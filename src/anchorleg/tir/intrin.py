@@ -68,6 +68,7 @@ _TABLE: tuple[tuple[str, int, CallEffectKind, bool], ...] = (
     ("TVMBackendFreeWorkspace", 3, _K.Opaque, False),
     ("start_profile_intrinsic end_profile_intrinsic", 1, _K.Opaque, False),
     ("assume", 1, _K.EmbedInfo, False),
+    ("vscale", 0, _K.Pure, False),
     ("undef", 0, _K.ReadState, False),
     ("vector_reduce_add vector_reduce_max vector_reduce_min", 1, _K.Pure, False),
 )

@@ -410,6 +410,14 @@ TVMBackendAllocWorkspace = _opaque("TVMBackendAllocWorkspace", "handle")
 TVMBackendFreeWorkspace = _opaque("TVMBackendFreeWorkspace", "int32")
 
 
+def vscale() -> PrimExpr:
+    """How many times 128 bits a register of scalable vectors holds, known at run time only.
+
+    Vectors of such a length (``Ramp``, ``Broadcast`` …) are refused: lanes are constants here.
+    """
+    return _call("int32", "vscale")
+
+
 def tvm_stack_alloca(dtype_str: str, num: int) -> PrimExpr:
     """Stack space for ``num`` objects of a kind ("shape", "arg_value", "arg_tcode", "array")."""
     return _call("handle", "tvm_stack_alloca", tir.StringImm(dtype_str), _argument(num))
