@@ -62,5 +62,5 @@ def _to_runtime(mod: IRModule, target: Target) -> CSourceModule:
 
 
 _PASS = Sequential([OutlineCompilerFunctionsWithExistingGlobalSymbols(NAME), ModulePass(_lower_functions, PassInfo(0, "ExampleTargetHook", ["InferType"]))])
-register_kind(NAME, 1, options={"example_attribute": INT}, defaults={"example_attribute": 0},
-              attributes={"is_external_codegen": True, "RelayToTIR": _PASS, "TIRToRuntime": _to_runtime})
+KIND = register_kind(NAME, 1, options={"example_attribute": INT}, defaults={"example_attribute": 0},
+                     attributes={"is_external_codegen": True, "RelayToTIR": _PASS, "TIRToRuntime": _to_runtime})

@@ -138,7 +138,7 @@ def test_c_code_of_the_example_compiler(kind: str) -> None:
 
 @each_executor
 @pytest.mark.parametrize("hook, target, want", [
-    ({}, "llvm", lambda a, b: a - b), ({}, ["llvm", "example_target_hook -example_attribute=42"], lambda a, b: a - b - 42),
+    ({}, "llvm", lambda a, b: a - b), ({}, "c", lambda a, b: a - b), ({}, ["llvm", "example_target_hook -example_attribute=42"], lambda a, b: a - b - 42),
     pytest.param({"tir_to_runtime": 1}, "llvm", lambda a, b: a * b, marks=needs_compiler)])
 def test_loop_programs_of_target_kinds(kind: str, hook: dict[str, Any], target: Any, want: Any) -> None:
     a, b = variables()
@@ -357,6 +357,19 @@ def test_the_example_compilers_arithmetic_is_that_of_the_operators(dtype: str) -
         wanted = [values[0] * values[1] - (values[1] + values[1]), values[1]]
     for got, want in zip(run("graph", mod, *values), wanted, strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+def test_a_hook_that_fails_is_named_with_its_functions() -> None:
+    a, b = variables()
+    mod = InferType()(IRModule.from_expr(relay.Function([a, b], external(relay.add, a, b, compiler=target_hooks.NAME, symbol="hooked", tir_to_runtime=1))))
+    before = target_hooks.KIND.get_attr("TIRToRuntime")
+    try:
+        for hook, error, said in ((raises, BuildError, "failed on hooked: TypeError: raises"), (lambda m, t: 3, TypeMismatchError, "called for hooked, .*got int")):
+            target_hooks.KIND.set_attr("TIRToRuntime", hook)
+            with pytest.raises(error, match=f"TIRToRuntime of the target kind 'example_target_hook'.*{said}"):
+                relay.build(mod, "llvm")
+    finally:
+        target_hooks.KIND.set_attr("TIRToRuntime", before)
 
 
 def test_no_tuning_tasks_are_made_of_functions_of_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,6 +92,8 @@ class ExternalCode:
         for module in self.runtime_modules(target):
             symbol, names = constants_of(module)
             if names:
+                if symbol in by_symbol:
+                    raise BuildError(f"two modules say that they have the function {symbol!r} (get_symbol) and need constants for it")
                 by_symbol[symbol] = names
                 needy.append(module)
             else:
@@ -118,13 +120,16 @@ def compile_prim_funcs(functions: Mapping[str, BaseFunc], target: Any) -> Module
     from ...driver.build_module import build
 
     mod = IRModule({name: f.with_attr("global_symbol", name) for name, f in functions.items()})  # type: ignore[attr-defined]
-    hook = target.kind.get_attr("TIRToRuntime")
+    hook, names = target.kind.get_attr("TIRToRuntime"), ", ".join(functions)
     if hook is None:
-        return build(mod, target=target)
-    made = hook(mod, target)
+        return build(mod, target=target if target.kind.name == "llvm" else "llvm")  # what runs here is machine code, whatever text others get
+    try:
+        made = hook(mod, target)
+    except Exception as exc:
+        raise BuildError(f"TIRToRuntime of the target kind {target.kind.name!r} failed on {names}: {type(exc).__name__}: {exc}") from exc
     if not isinstance(made, Module):
-        raise TypeMismatchError(f"TIRToRuntime of the target kind {target.kind.name!r}, called for {', '.join(functions)}, is expected to return a runtime "
-                                f"Module, got {type(made).__name__}")
+        raise TypeMismatchError(f"TIRToRuntime of the target kind {target.kind.name!r}, called for {names}, is expected to return a runtime Module, got "
+                                f"{type(made).__name__}")
     return made
 
 
