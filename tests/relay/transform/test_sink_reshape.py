@@ -38,10 +38,36 @@ def test_a_residual_of_the_new_shape_stops_it():
 
 def test_other_reshapes_stay():
     for body in (relay.add(split(relay.tile(X, [1, 2])), B),                      # of no product
-                 relay.nn.relu(relay.reshape(relay.nn.dense(X, W), [6, 4, 2])),     # the last axis changes
+                 relay.add(relay.reshape(relay.nn.dense(X, W), [6, 4, 2]), relay.reshape(R, [6, 4, 2])),  # another tensor of the new shape
+                 relay.add(relay.reshape(relay.nn.dense(X, W), [2, 24]), relay.const(np.ones(24, "float32"))),  # the last axis changes
                  relay.nn.softmax(split(relay.nn.dense(X, W)))):                    # not element by element
         mod = module(body)
         assert relay.transform.SinkReshape()(mod) is mod
+
+
+def test_scalars_stop_at_no_reshape():
+    body = relay.multiply(relay.reshape(relay.nn.dense(X, W), [6, 4, 2]), relay.const(2.0))
+    expected = relay.reshape(relay.multiply(relay.nn.dense(X, W), relay.const(2.0)), [6, 4, 2])
+    assert_structural_equal(sunk(body), module(expected))
+
+
+def test_sizes_that_are_not_known():
+    x = relay.var("x", shape=(relay.Any(), 3, 4))
+
+    def plain(y):
+        return relay.reshape_like(y, x, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
+
+    def typed(body):
+        return relay.transform.InferType()(IRModule.from_expr(relay.Function([x, W, B], body)))
+
+    dense = relay.nn.dense(relay.reshape(x, [-1, 4]), W)
+    y = relay.add(plain(dense), B)
+    moved = relay.add(dense, B)
+    got = relay.transform.DeadCodeElimination()(relay.transform.SinkReshape()(typed(relay.multiply(y, relay.tanh(y)))))
+    assert_structural_equal(got, typed(plain(relay.multiply(moved, relay.tanh(moved)))))
+    other = plain(relay.nn.dense(relay.reshape(x, [-1, 4]), relay.add(W, W)))
+    mod = typed(relay.add(plain(dense), other))  # two reshapes, of which the sizes are not compared
+    assert relay.transform.SinkReshape()(mod) is mod
 
 
 def test_the_value_is_the_same():

@@ -32,6 +32,7 @@ OPTIMIZE: tuple[str, ...] = (
     "SimplifyExpr",
     "CanonicalizeCast",
     "CanonicalizeOps",
+    "SinkReshape",
     "FoldConstant",
     "ByteWeights",
     "AlterOpLayout",
@@ -43,7 +44,7 @@ OPTIMIZE: tuple[str, ...] = (
 )
 
 # Passes of level 3 that run at the default level as well: kernels over unknown sizes are fast in packed layouts only.
-FROM_DEFAULT_LEVEL: tuple[str, ...] = ("EliminateCommonSubexpr", "FoldScaleAxis", "AlterOpLayout")
+FROM_DEFAULT_LEVEL: tuple[str, ...] = ("EliminateCommonSubexpr", "FoldScaleAxis", "SinkReshape", "AlterOpLayout")
 DEFAULT_LEVEL = 2
 
 FUSE: tuple[str, ...] = ("FuseOps",)  # primitive functions; external compilers get theirs next

@@ -16,6 +16,7 @@ from ...tir.buffer import Buffer, BufferLoad
 from ...tir.expr import GE, LT, IterVar, Var
 from ...tir.stmt import AttrStmt, BufferRealize, BufferStore, For, ForKind, IfThenElse, LetStmt, Stmt, seq
 from ..operation import ComputeOp, ExternOp, PlaceholderOp
+from ..relations import Split
 from ..schedule import IterVarAttr
 from ..tensor import Tensor
 from .affine import Lin
@@ -246,16 +247,30 @@ class StageNest:
 
     # ------------------------------------------------------------ sums past the end
 
-    def _clamps(self, iv: IterVar) -> bool:
+    def _sums_past_the_end(self, iv: IterVar) -> bool:
         """Whether sums past the end of ``iv`` are made (and never read) rather than asked about.
 
-        So it is where a tile in registers reaches past an end that is not known: every load takes the last entry instead.
+        So it is where a tile in registers reaches past an end that is not known, and what is read has entries there, or the last
+        entry can be taken instead.
         """
         info, ctx = self.info, self.ctx
-        if info.combiner is None or info.stage.scope != "local" or info.attach is None or self._mark(iv).iter_type != IterVar.Unrolled:
+        if info.combiner is None or info.stage.scope != "local" or info.attach is None:
             return False
         extent = self.owner.bounds._index(info.shape[self._axis_number(iv)])
-        return extent.value is None and ctx.bounds(extent)[0] is not None and info.extents[id(iv)].value is not None
+        if extent.value is not None or ctx.bounds(extent)[0] is None or info.extents[id(iv)].value is None:
+            return False
+        kinds = {self._mark(leaf).iter_type for leaf in self._leaves_of(iv)}
+        if not kinds <= {IterVar.Unrolled, IterVar.Vectorized}:
+            return False
+        return not self._reads_to_the_end(iv) or kinds == {IterVar.Unrolled} and any(iv is leaf for leaf in self.leaves)
+
+    def _leaves_of(self, iv: IterVar) -> list[IterVar]:
+        """The loops that an axis became."""
+        parts = [iv]
+        for r in self.stage.relations:
+            if isinstance(r, Split) and any(r.parent is p for p in parts):
+                parts = [*(p for p in parts if p is not r.parent), r.outer, r.inner]
+        return parts
 
     def _axis_number(self, iv: IterVar) -> int:
         return next(k for k, axis in enumerate(self.op.axis) if axis is iv)
@@ -264,7 +279,7 @@ class StageNest:
         """The index values that the terms of a sum are read at."""
         roots, ctx = dict(self.info.root_values), self.ctx
         for iv, extent in zip(self.op.axis, self.info.shape):
-            if any(iv is leaf for leaf in self.leaves) and self._clamps(iv) and self._reads_to_the_end(iv):
+            if self._sums_past_the_end(iv) and self._reads_to_the_end(iv):
                 last = ctx.sub(self.owner.bounds._index(extent), ctx.const(1))
                 roots[id(iv.var)] = ctx.min(roots[id(iv.var)], last)
         return roots
@@ -297,8 +312,7 @@ class StageNest:
         ctx, found = self.ctx, []
         value = ctx.add(low, values[id(iv)])
         end = ctx.sub(ctx.add(low, self.info.extents[id(iv)]), extent)
-        leaf = any(iv is each for each in self.leaves)
-        if not (leaf and self._clamps(iv)) and not ctx.always_at_most(end, 0) and not ctx.always_at_most(ctx.sub(value, extent), -1):
+        if not self._sums_past_the_end(iv) and not ctx.always_at_most(end, 0) and not ctx.always_at_most(ctx.sub(value, extent), -1):
             found.append(self._guard(LT, value, extent))
         if not ctx.always_at_least(low, 0) and not ctx.always_at_least(value, 0):
             found.append(self._guard(GE, value, ctx.const(0)))
