@@ -201,8 +201,9 @@ def test_memory_scopes_of_lowered_functions_flow_both_ways() -> None:
     result = planned(relay.parse(text, "text", mod, DEVICES))
     assert result["main"].params[0].virtual_device_ == NEAR and scopes_of(result["k"]) == ["near", "far"]
     clash = text.replace("meta[VirtualDevice][0]}", "meta[VirtualDevice][3]}")
-    main = planned(relay.parse(clash, "text", IRModule({gvar: lowered(("near", "near"))}), DEVICES))["main"]
-    shown = main.astext(show_meta_data=False)
+    result = planned(relay.parse(clash, "text", IRModule({gvar: lowered(("near", "near"))}), DEVICES))
+    assert transform.PlanDevices(CONFIG)(result) is result
+    shown = result["main"].astext(show_meta_data=False)
     assert shown.count("device_copy(") == 2  # to the kernel's scope and back
 
 

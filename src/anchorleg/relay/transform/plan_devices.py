@@ -22,6 +22,7 @@ from typing import Any, Iterator
 from ...ir.expr import GlobalVar, RelayExpr
 from ...ir.module import IRModule
 from ...ir.op import Op
+from ...ir.structural import structural_equal
 from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, get_pass, register_pass
 from ...ir.type import FuncType
 from ...ir.visit import Walker, post_order
@@ -403,7 +404,15 @@ def plan_devices(mod: IRModule, config: CompilationConfig) -> IRModule:
     prepared = map_functions(mod, lambda f: rewrite_exprs(f, lambda old, new: _prepared(old, new, mod)))  # type: ignore[arg-type,return-value]
     prepared = get_pass("InferType")(prepared)
     planned = _captured(prepared, solve(prepared, config))
-    return mod if planned is prepared is mod else planned
+    return mod if planned is mod or prepared is not mod and _says_the_same(planned, mod) else planned
+
+
+def _says_the_same(planned: IRModule, mod: IRModule) -> bool:
+    """Whether preparation alone has made another module of what was planned before."""
+    def places(m: IRModule) -> list[Any]:
+        return [n.virtual_device_ for _, f in _graph_functions(m) for n in post_order(f, _children) if isinstance(n, Function)]
+
+    return structural_equal(planned, mod) and places(planned) == places(mod)
 
 
 def PlanDevices(config: CompilationConfig | None = None) -> Pass:
