@@ -65,3 +65,9 @@ def test_a_nest_of_dead_bindings_takes_linear_time(inline_once: bool) -> None:
         value = relay.Let(relay.var(f"v{i}"), value, relay.negative(x))
     mod = apply(DeadCodeElimination(inline_once=inline_once), IRModule.from_expr(relay.Function([x], value)))
     assert isinstance(mod["main"].body, relay.Call)
+
+
+def test_a_value_read_once_does_not_move_into_a_function() -> None:
+    check(DeadCodeElimination(inline_once=True),
+          HEAD + "{ let %a = add(%x, %x); let %f = fn (%y) { let %z = add(%y, %y); add(%a, %z) }; (%f(%x), %f(%x)) }",
+          HEAD + "{ let %a = add(%x, %x); let %f = fn (%y) { add(%a, add(%y, %y)) }; (%f(%x), %f(%x)) }")

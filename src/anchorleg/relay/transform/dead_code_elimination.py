@@ -21,7 +21,7 @@ from ...ir.op import Op
 from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_pass
 from ...ir.visit import Walker
 from ..adt import Constructor
-from ..analysis.variables import expr_children, exprs
+from ..analysis.variables import expr_children, exprs, free_vars_of_parts
 from ..expr import Call, Let, RefCreate, RefRead, RefWrite, Var
 from ..function import Function
 from .common import carry_type, descends, map_functions
@@ -83,9 +83,9 @@ def _reads(node: Node) -> list[Node]:
 
 
 class _Eliminator(Walker):
-    def __init__(self, count: dict[int, int], inline_once: bool, kept: set[int]) -> None:
+    def __init__(self, count: dict[int, int], kept: set[int], captured: set[int] | None) -> None:
         super().__init__()
-        self.count, self.inline_once, self.kept = count, inline_once, kept
+        self.count, self.kept, self.captured = count, kept, captured
 
     def visit_Let(self, let: Let) -> Any:
         count = self.count.get(id(let.var), 0)
@@ -93,11 +93,15 @@ class _Eliminator(Walker):
         if count == 0 and movable:
             return (yield let.body)
         value = yield let.value
-        if self.inline_once and count == 1 and movable and not isinstance(let.value, Function):
+        if self._moves(let) and count == 1 and movable:
             self.memo[id(let.var)] = (let.var, value)
             return (yield let.body)
         body = yield let.body
         return carry_type(let, let.replace(value=value, body=body))
+
+    def _moves(self, let: Let) -> bool:
+        """Whether a value may move to its one reader: not into a function, which may run more often."""
+        return self.captured is not None and id(let.var) not in self.captured and not isinstance(let.value, Function)
 
     def visit_default(self, node: Any) -> Any:
         if not descends(node):
@@ -111,7 +115,13 @@ class _Eliminator(Walker):
 def eliminate(expr: RelayExpr, inline_once: bool = False, ignore_impurity: bool = False) -> RelayExpr:
     """``expr`` without bindings that nobody reads."""
     kept: set[int] = set() if ignore_impurity else with_effects(expr)
-    return _Eliminator(_readings(expr, kept), inline_once, kept).visit(expr)
+    return _Eliminator(_readings(expr, kept), kept, _captured(expr) if inline_once else None).visit(expr)
+
+
+def _captured(root: RelayExpr) -> set[int]:
+    """The variables that inner functions take from around them."""
+    free = free_vars_of_parts(root)
+    return {id(v) for node in exprs(root) if isinstance(node, Function) and node is not root for v in free[id(node)]}
 
 
 def DeadCodeElimination(inline_once: bool = False, ignore_impurity: bool = False) -> Pass:
