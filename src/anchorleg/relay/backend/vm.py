@@ -12,13 +12,13 @@ from ...runtime import ndarray
 from ...runtime.vm.executable import Executable, PackedEntry
 from ...support.cache import open_cache
 from ...support.errors import AnchorlegError, ArgumentError, TypeMismatchError
+from ...target.build.c import is_c, require_compiler
 from ..analysis.variables import free_vars
 from ..function import Function
 from ..op.shape_func.registry import flatten_types
 from ..transform.bind import bind_params_by_name
 from ..transform.fuse_ops import is_static
 from . import vm_pipeline
-from .c_kernels import is_c, require_compiler
 from .external import generate_external
 from .interpreter import Executor
 from .kernels import KernelBuilder, kernel_key
