@@ -17,6 +17,8 @@ from anchorleg.relay.backend import Executor, Runtime
 from anchorleg.runtime import array, cpu, load_module
 from anchorleg.support.errors import ArgumentError
 
+from ....cases.random_networks import FAMILIES, difference, reference, tolerance
+
 RNG = np.random.default_rng(0)
 C_API = {"interface-api": "c", "unpacked-api": True}
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
@@ -105,3 +107,15 @@ def test_other_memory_cannot_stand_in():
         module.set_input_zero_copy("a", array(np.zeros((4, 64), "float32")))
     with pytest.raises(ArgumentError, match="lies in the model's workspace"):
         module.set_output_zero_copy(0, array(np.zeros((4, 64), "float32")))
+
+
+@needs_gcc
+@pytest.mark.parametrize("family,seed", [("conv", 100), ("transformer", 101), ("recurrent", 102), ("elementwise_i64", 103)])
+def test_random_networks_in_two_pools(family, seed):
+    model, feeds = FAMILIES[family](seed)
+    mod, params = relay.frontend.from_onnx(model, freeze_params=True)
+    module = AotModule(build(mod, params=params, workspace_memory_pools=pools(2048, -1))["default"](cpu(0)))
+    for _ in range(2):
+        module.run(**feeds)
+        for i, want in enumerate(reference(model, feeds)):
+            assert difference(module.get_output(i).numpy(), want) < tolerance(family)
