@@ -57,3 +57,19 @@ def test_every_width(padded: bool) -> None:
         run(ndarray.array(x), ndarray.array(w), out)
         source = np.pad(x, ((0, 0), (1, 1)))[:, :n] if padded else x
         np.testing.assert_allclose(out.numpy(), source.T @ w + 1, rtol=1e-5, atol=1e-5)
+
+
+def test_a_shorter_computation_where_one_entry_alone_is_wanted() -> None:
+    s, args = tiled(False)
+    total = next(stage for stage in s.stages if stage.op.name == "total")
+    total.pragma(total.op.axis[0], "often_single", True)
+    body = lower(s, args)["main"].body
+    loops = [n for n in post_order(body, lambda n: n.children()) if isinstance(n, ts.For) and n.loop_var.name == "k"]
+    tiles = [any(isinstance(n, ts.For) for n in post_order(loop.body, lambda n: n.children())) for loop in loops]
+    assert sorted(tiles) == [False, True] and "pragma" not in str(body)
+    run = build(s, args, target="llvm")
+    for n in (1, 2, TILE, TILE + 1, TILE + 2):
+        x, w = RNG.standard_normal((TERMS, n)).astype("float32"), RNG.standard_normal((TERMS, 16)).astype("float32")
+        out = ndarray.array(np.full((n, 16), np.nan, "float32"))
+        run(ndarray.array(x), ndarray.array(w), out)
+        np.testing.assert_allclose(out.numpy(), x.T @ w + 1, rtol=1e-5, atol=1e-5)

@@ -24,6 +24,7 @@ from .simplify import AnalyzerMutator
 
 _MAX_SPLITS = 24  # per function: what is not split keeps its conditions
 _HINT = "pragma_loop_partition_hint"
+SINGLE = "pragma_often_single"  # in a loop of a tile of an axis of unknown extent, of which often one entry alone is wanted
 
 
 class _Candidates(StmtVisitor):
@@ -111,6 +112,15 @@ class _Assume(StmtMutator):
             return (yield s.then_case)
         then = yield s.then_case
         return s.replace(condition=cond, then_case=then, else_case=None if s.else_case is None else (yield s.else_case))
+
+
+class _FirstOnly(StmtMutator):
+    """Replaces loops that are marked by ``SINGLE`` with their first turn."""
+
+    def visit_For(self, s: ts.For) -> Any:
+        if isinstance(s.body, ts.AttrStmt) and _is_single(s.body):
+            return (yield substitute(s.body.body, {s.loop_var: s.min}))
+        return (yield from self.default(s))
 
 
 class _Partition(AnalyzerMutator):
@@ -320,11 +330,20 @@ class _Partition(AnalyzerMutator):
         if any(contains(each, lambda n: id(n) in wanted) for each in first):
             return None
         branch = self._branching(s.replace(body=last), conditions, low, end, before, after).body
-        made: ts.Stmt = ts.SeqStmt([*first, branch])
+        made: ts.Stmt = ts.SeqStmt([*self._for_one(first, last, conditions), branch])
         for each in reversed(around):
             made = each.replace(body=made)
         self.done[id(s.loop_var)] = s.loop_var
         return s.replace(body=made)
+
+    @staticmethod
+    def _for_one(first: list[ts.Stmt], last: ts.Stmt, conditions: list[PrimExpr]) -> list[ts.Stmt]:
+        """The computation with a shorter one beside it for a tile of which one entry alone is wanted, where the schedule says that this is usual."""
+        inner = [v for v in _loop_variables(last) if any(uses_var(c, v) for c in conditions)]
+        if len(inner) != 1 or len(conditions) != 1 or not isinstance(conditions[0], tir.Call):
+            return first
+        alone = build.logical_not(substitute(conditions[0].args[0], {inner[0]: IntImm(inner[0].dtype, 1)}))
+        return [ts.IfThenElse(alone, _FirstOnly().stmt(fresh_copy(each)), each) if contains(each, _is_single) else each for each in first]
 
     def _branching(self, s: ts.For, conditions: list[PrimExpr], low: Lin, end: Lin, before: Lin, after: Lin) -> ts.For:
         emit, v = self.n.space.emit, s.loop_var
@@ -354,11 +373,23 @@ class _Partition(AnalyzerMutator):
         return s.replace(then_case=then, else_case=other)
 
     def visit_AttrStmt(self, s: ts.AttrStmt) -> Any:
+        if s.attr_key == SINGLE:
+            return (yield s.body)
         if s.attr_key == _HINT:
             if isinstance(s.body, ts.For) and const_int(s.value) != 0:
                 self.hinted.add(id(s.body.loop_var))
             return (yield s.body)
         return (yield from super().visit_AttrStmt(s))
+
+
+def _is_single(n: Any) -> bool:
+    return isinstance(n, ts.AttrStmt) and n.attr_key == SINGLE
+
+
+def _loop_variables(stmt: ts.Stmt) -> list[tir.Var]:
+    found = _Candidates(tir.Var("none", INDEX_DTYPE), False, False)
+    found.visit(stmt)
+    return [loop.loop_var for loop in found.loops]
 
 
 def _is_local(stmt: ts.Stmt) -> bool:

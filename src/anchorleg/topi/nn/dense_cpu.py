@@ -89,6 +89,8 @@ def schedule_product(outs: Any, target: Any = None) -> Schedule:
     for axis in (*lead, xo):
         local.unroll(axis)
     local.vectorize(xi)
+    if lead and extent_of(final.axis[-2]) is None:
+        local.pragma(lead[-1], "often_single", True)
     return s
 
 
