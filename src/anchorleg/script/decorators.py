@@ -3,18 +3,21 @@ from __future__ import annotations
 
 import ast
 import importlib
+from contextlib import contextmanager
 from types import FunctionType
-from typing import Any, Mapping, NamedTuple
+from typing import Any, Iterator, Mapping, NamedTuple
 
 from ..ir.attrs import DictAttrs
+from ..ir.diagnostics import report
 from ..ir.expr import GlobalVar
 from ..ir.module import IRModule
+from ..ir.span import SourceName, Span
 from ..support.errors import TypeMismatchError
 from ..tir.function import PrimFunc
 from .errors import ScriptError
 from .expressions import Evaluator
 from .names import FunctionNames, Names
-from .parser import parse_function
+from .functions import parse_function
 from .source import Source, annotations_of, captured_by_class, captured_names, in_module_class, source_of_object, source_of_text
 from .types import TYPES, declared
 
@@ -49,9 +52,20 @@ def _prim_func(func: Any, private: bool, inside: bool) -> Any:
         raise TypeMismatchError(f"T.prim_func decorates a function, got {type(func).__name__}")
     if inside:
         return func
-    source = source_of_object(func)
-    node = _first(source, ast.FunctionDef)
-    return parse_function(source, node, captured_names(func), annotations_of(func).get(func.__name__), private)
+    with _reported():
+        source = source_of_object(func)
+        node = _first(source, ast.FunctionDef)
+        return parse_function(source, node, captured_names(func), annotations_of(func).get(func.__name__), private)
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    """Gives an error to the renderer of diagnostics, if there is one of the user's, before it is raised."""
+    try:
+        yield
+    except ScriptError as error:
+        report(None, [(Span(SourceName(error.filename), error.line, error.line, error.column + 1, error.column + 1), str(error))])
+        raise
 
 
 def ir_module(mod: Any = None, check_well_formed: bool = True) -> Any:
@@ -60,9 +74,9 @@ def ir_module(mod: Any = None, check_well_formed: bool = True) -> Any:
         return ir_module
     if not isinstance(mod, type):
         raise TypeMismatchError(f"ir_module decorates a class, got {type(mod).__name__}")
-    source = source_of_object(mod)
-    result = parse_module(source, _first(source, ast.ClassDef), captured_by_class(mod), annotations_of(mod))
-    return result
+    with _reported():
+        source = source_of_object(mod)
+        return parse_module(source, _first(source, ast.ClassDef), captured_by_class(mod), annotations_of(mod))
 
 
 def from_source(program: Any, extra_vars: Mapping[str, Any] | None = None, check_well_formed: bool = True) -> PrimFunc | IRModule:
@@ -74,8 +88,13 @@ def from_source(program: Any, extra_vars: Mapping[str, Any] | None = None, check
         return _prim_func(program, False, False)
     if isinstance(program, type):
         return ir_module(program)
+    with _reported():
+        return _from_text(program, extra_vars or {})
+
+
+def _from_text(program: str, extra_vars: Mapping[str, Any]) -> PrimFunc | IRModule:
     source = source_of_text(program)
-    names = {**_standard_names(), **(extra_vars or {})}
+    names = {**_standard_names(), **extra_vars}
     found = [n for n in source.tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
     _check_rest(source, [n for n in source.tree.body if n not in found])
     if not found:
