@@ -34,10 +34,9 @@ def command(model: Path, output: Path, target: str, opt_level: int, shapes: tupl
         click.echo(f"{output}: {byte_size(output.stat().st_size)}, {len(factory.packed)} kernels and shape functions, virtual machine")
         click.echo(steps.summary())
         return
-    plan = factory.plan
     count = len(factory.function_metadata)
     click.echo(f"{output}: {byte_size(output.stat().st_size)}, {count} kernel{'' if count == 1 else 's'}, graph executor "
-               f"(all shapes are known), {byte_size(plan.planned_bytes)} of working memory")
+               f"(all shapes are known), {byte_size(factory.working_bytes)} of working memory")
     click.echo(steps.summary())
 
 

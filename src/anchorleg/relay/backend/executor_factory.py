@@ -6,6 +6,7 @@ from typing import Any, Mapping, Sequence
 from ...runtime.compiled import CKernelModule, CompiledModule, KernelInfo
 from ...runtime.executor_factory import GraphExecutorFactory
 from ...target.build.c import is_c
+from .graph_arena import arena_bytes
 from .graph_executor_codegen import GraphCode
 from .graph_plan_memory import MemoryPlan
 from .kernels import CompiledKernel, kernel_sources
@@ -35,6 +36,11 @@ class GraphExecutorFactoryModule(ExecutorFactoryModule):
     def plan(self) -> MemoryPlan:
         """The memory plan: storage of every tensor, and the bytes planned."""
         return self.graph_code.plan
+
+    @property
+    def working_bytes(self) -> int:
+        """Bytes of the arena that holds what is neither input nor constant."""
+        return arena_bytes(self.graph_code.nodes, self.graph_code.heads)
 
     def get_devices(self) -> list[Any]:
         """Devices chosen at build time (none: the caller's)."""

@@ -22,6 +22,12 @@ def arena_offsets(nodes: Sequence[GraphNode], heads: Sequence[Entry]) -> list[in
     return [places.get(roots.get(e, e), -1) for e in entries]
 
 
+def arena_bytes(nodes: Sequence[GraphNode], heads: Sequence[Entry]) -> int:
+    """The bytes of the arena."""
+    infos = [info for node in nodes for info in node.outputs]
+    return max((offset + tensor_bytes(info) for offset, info in zip(arena_offsets(nodes, heads), infos) if offset >= 0), default=0)
+
+
 def _lives(nodes: Sequence[GraphNode], heads: Sequence[Entry]) -> dict[Entry, list[int]]:
     """First and last node that needs each tensor that the arena holds; results are needed for ever."""
     roots = alias_roots(nodes)
