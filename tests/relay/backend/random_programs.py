@@ -80,7 +80,7 @@ class Maker:
             if any(isinstance(v.type_annotation, relay.RefType) for v in env):
                 steps += [self.write] * 4
             step = self.rng.choice(steps)
-            if self.rng.random() < 0.6:
+            if self.rng.random() < (0.35 if is_tensor(ty) else 0.6):
                 return step(ty, env, depth - 1)
         return self.plain(ty, env, depth - 1)
 
@@ -133,6 +133,10 @@ class Maker:
             rest = tensor_type([0, *dims[1:]])
             picks += [lambda: op.concatenate([self.value(rest, env, depth), self.value(rest, env, depth)], 0),
                       lambda: op.strided_slice(self.value(rest, env, depth), [0], [1])]
+        if dims == [0]:
+            picks += self.vectors(env, depth)
+        if dims == [0, 0]:
+            picks += self.matrices(env, depth)
         if len(dims) == 2:
             inner = self.rng.choice((0, *SIZES))
             picks.append(lambda: op.nn.dense(self.value(tensor_type([dims[0], inner]), env, depth), self.value(tensor_type([dims[1], inner]), env, depth)))
@@ -141,6 +145,40 @@ class Maker:
             picks.append(lambda: op.sum(self.value(tensor_type([dims[0], self.rng.choice((0, *SIZES))]), env, depth), axis=1))
             picks.append(lambda: op.take(self.value(tensor_type([self.rng.choice((0, *SIZES)), dims[0]]), env, depth), relay.const(0), axis=0))
         return self.rng.choice(picks)()
+
+    def vectors(self, env, depth):
+        """Vectors of unknown size: sizes from values, other shapes flattened, repeated, cut."""
+        def any_tensor():
+            return self.value(self.some_tensor(), env, depth)
+
+        def count():  # at least 1
+            return op.reshape(op.add(op.abs(self.value(COUNT, env, depth - 1)), relay.const(1, "int32")), [1])
+
+        vector = tensor_type((0,))
+        return [
+            lambda: op.reshape(any_tensor(), [-1]), lambda: op.full(relay.const(0.5), op.cast(count(), "int64"), "float32"),
+            lambda: op.cast(op.arange(relay.const(0, "int32"), op.squeeze(count(), [0]), relay.const(1, "int32"), "int32"), "float32"),
+            lambda: op.strided_slice(self.value(vector, env, depth), relay.const([0], "int32"), count(), relay.const([1], "int32")),
+            lambda: op.tile(self.value(vector, env, depth), [2]), lambda: op.repeat(self.value(vector, env, depth), 2, 0),
+            lambda: op.cast(op.reshape(op.argwhere(any_tensor()), [-1]), "float32"),
+            lambda: op.reshape(any_tensor(), op.reshape(op.ndarray_size(any_tensor(), "int64"), [1]), allowzero=True),
+            lambda: op.take(self.value(vector, env, depth), op.abs(op.cast(op.reshape(any_tensor(), [-1]), "int32"))),
+            lambda: op.take(self.value(tensor_type((0, 0)), env, depth), self.value(COUNT, env, depth - 1), axis=0, mode="wrap"),
+            lambda: op.max(self.value(tensor_type((0, 0)), env, depth), axis=0), lambda: op.split(self.value(vector, env, depth), [1])[0],
+            lambda: op.topk(self.value(vector, env, depth), op.squeeze(count(), [0]), ret_type="values"),
+        ]
+
+    def matrices(self, env, depth):
+        """Matrices of unknown sizes."""
+        vector, matrix = tensor_type((0,)), tensor_type((0, 0))
+        return [
+            lambda: op.expand_dims(self.value(vector, env, depth), 0), lambda: op.reshape(self.value(matrix, env, depth), [-1, 1]),
+            lambda: op.broadcast_to(self.value(vector, env, depth), op.shape_of(self.value(matrix, env, depth), "int64")),
+            lambda: op.add(self.value(vector, env, depth), self.value(matrix, env, depth)), lambda: op.nn.softmax(self.value(matrix, env, depth), 1),
+            lambda: op.stack([self.value(vector, env, depth), self.value(vector, env, depth)], 0),
+            lambda: op.gather_nd(self.value(matrix, env, depth), relay.const([[0, 0]], "int32")),
+            lambda: op.reshape(self.value(matrix, env, depth), op.shape_of(self.value(matrix, env, depth), "int64"), allowzero=True),
+        ]
 
     # -- constructs, each gives a value of the type asked for
 
