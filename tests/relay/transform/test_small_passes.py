@@ -102,6 +102,12 @@ def test_shapes_that_are_inputs_stay_dynamic() -> None:
     unchanged("DynamicToStatic", 'def @main(%x: Tensor[(2, 3), float32], %s: Tensor[(2), int64]) { dyn.reshape(%x, %s) }')
 
 
+def test_a_result_that_folding_alone_makes_known_gets_its_type():
+    x = relay.var("x", shape=(2, 3))
+    after = apply("DynamicToStatic", of(relay.Function([x], relay.zeros(relay.shape_of(x), "float32"))))
+    assert after["main"].ret_type == after["main"].body.checked_type == relay.TensorType((2, 3), "float32")
+
+
 # ------------------------------------------------------------------------------------------------- SplitArgs and DefuseOps
 
 

@@ -23,6 +23,7 @@ from ..expr import Call, Constant
 from ..function import Function
 from ..op.registry import make_attrs
 from .common import call, map_functions, rewrite_exprs
+from .fuse_ops import is_static
 
 Convert = Callable[[Call, list["np.ndarray | None"]], "RelayExpr | None"]
 
@@ -168,6 +169,12 @@ def _made_static(func: Function) -> Function:
     return new if new is func else new.replace(ret_type=None)  # type: ignore[return-value]
 
 
+def _with_known_result(func: Function) -> Function:
+    """A function whose body has turned out to be better known than its result type, with that to be inferred anew."""
+    known = func.ret_type is not None and not is_static(func.ret_type) and func.body._checked_type is not None and is_static(func.body.checked_type)
+    return func.replace(ret_type=None) if known else func  # type: ignore[return-value]
+
+
 def DynamicToStatic() -> Pass:
     """Makes operators static as long as folding constants finds more shapes that are known."""
 
@@ -178,7 +185,7 @@ def DynamicToStatic() -> Pass:
             folded = get_pass("FoldConstant")(mod)
             new = map_functions(folded, _made_static)
             if new is folded:
-                return folded
+                return get_pass("InferType")(map_functions(folded, _with_known_result))
             mod = get_pass("InferType")(new)
 
     return ModulePass(run, PassInfo(2, "DynamicToStatic", ["InferType"]))
