@@ -139,7 +139,7 @@ def recurrent(cell: Cell, data: Tensor, weight: Tensor, bias: Tensor | None, sta
     ``data`` (steps, batch, gates * hidden) holds the inputs' products with the biases; ``states`` are (batch or 1, hidden).
     """
     steps, batch, _ = data.shape
-    units = static_int(states[0].shape[-1])
+    units = static_int(weight.shape[weight_layout.index("I")])
     given = [data, weight, *([bias] if bias is not None else []), *states]
     first = len(given) - cell.states
 

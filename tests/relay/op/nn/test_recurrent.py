@@ -107,6 +107,22 @@ def test_weights_that_are_inputs_stay_as_they_are(kind: str) -> None:
         check(machine(relay.Function([x, *params], layer(kind, x, params)), level).run(data, *given), by_hand(kind, data, *given))
 
 
+@pytest.mark.parametrize("kind", GATES)
+def test_states_of_unknown_sizes(kind: str) -> None:
+    given = weights(kind, 16, 2)
+    x = relay.var("x", shape=(relay.Any(), relay.Any(), GATES[kind] * 16))
+    states = [relay.var(f"s{i}", shape=(relay.Any(), relay.Any())) for i in range(2 if kind == "lstm" else 1)]
+    fixed = [relay.const(g) for g in given[:len(given) - len(states)]]
+    made = machine(relay.Function([x, *states], layer(kind, x, [*fixed, *states])))
+    assert [e.name for e in made._exec.packed if e.kind == "host"] == []
+    data = RNG.standard_normal((3, 2, GATES[kind] * 16)).astype("float32")
+    check(made.run(data, *given[-len(states):]), by_hand(kind, data, *given))
+    with pytest.raises(ValueError, match="hidden units|rows as the batch"):
+        made.run(data, *[np.zeros((2, 15), "float32")] * len(states))
+    with pytest.raises(ValueError, match="hidden units|rows as the batch"):
+        made.run(data, *[np.zeros((3, 16), "float32")] * len(states))
+
+
 def test_many_units_in_two_threads() -> None:
     given = weights("lstm", 384, 1)
     x = relay.var("x", shape=(3, 1, 4 * 384))

@@ -600,9 +600,10 @@ def _dense_pack(c: ShapeCase) -> list[list[Dim]] | None:
 def _recurrent(c: ShapeCase) -> list[list[Dim]]:
     states = 2 if len(c.out_type.fields) == 3 else 1
     steps, batch, _ = c.dims(0)
-    units = c.dims(len(c.args) - 1)[1]
+    units = c.dims(1)[c.attrs.weight_layout.index("I")]
     for k in range(1, states + 1):
-        rows = c.dims(len(c.args) - k)[0]
+        rows, width = c.dims(len(c.args) - k)
+        c.agree(width, units, "a state of a recurrent layer has not as many entries as there are hidden units")
         if rows != 1:
             c.agree(rows, batch, "a state of a recurrent layer has not as many rows as the batch")
     return [[steps, batch, units], *([[batch, units]] * states)]

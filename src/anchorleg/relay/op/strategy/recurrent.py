@@ -49,6 +49,8 @@ def _alter(op: str) -> Callable[..., Any]:
     def alter(attrs: Any, inputs: Sequence[Any], tinfos: Sequence[Any], out_type: Any) -> Any:
         """The layer with its constant weight packed; None where it is left alone."""
         target = for_processor()
+        if not isinstance(dims(tinfos[1])[1], int):
+            return None
         if target is None or attrs.weight_layout != PLAIN or not isinstance(inputs[1], Constant) or tinfos[0].dtype != "float32":
             return None
         block = unit_block(gates, dims(tinfos[1])[1], lanes_of(target, "float32"))
