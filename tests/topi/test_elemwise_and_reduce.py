@@ -145,3 +145,17 @@ def test_bounds_of_clip_do_not_let_nan_through_as_a_bound():
     x = te.placeholder((3,), "float32", "x")
     xs = np.array([np.nan, -5, 5], "float32")
     run(schedule_injective, [topi.clip(x, -1, 1)], [x], [xs], np.array([np.nan, -1, 1], "float32"))
+
+
+@pytest.mark.parametrize("inner", [1, 7, 16, 24, 384])
+@pytest.mark.parametrize("name", ["max", "min", "sum"])
+def test_reductions_of_everything_over_unknown_sizes(name, inner):
+    from anchorleg import cpu, relay
+    from anchorleg.ir.module import IRModule
+    from anchorleg.runtime.vm import VirtualMachine
+
+    data = relay.var("x", shape=(1, relay.Any(), inner))
+    exe = relay.vm.compile(IRModule.from_expr(relay.Function([data], getattr(relay, name)(data))), "llvm")
+    for rows in (1, 2, 5, 33):
+        x = np.random.default_rng(rows).standard_normal((1, rows, inner)).astype(np.float32)
+        np.testing.assert_allclose(VirtualMachine(exe, cpu(0)).invoke("main", x).numpy(), getattr(x, name)(), rtol=1e-4, atol=1e-4)

@@ -188,7 +188,7 @@ def vectorize_inner_reduction(sch: Schedule, stage: Stage, access: Access | None
     length, lanes = extent(inner), lanes_at(access, op)
     if length is not None and (length < MIN_LENGTH or lanes == 1 and length < LONG_CHAIN):
         return
-    width = _width(length, lanes)
+    width = _width(_known_run(inner) if length is None else length, lanes)
     _, part = stage.split(stage.fuse(*inner), factor=width)
     parts = _parts(sch, stage, part)
     first = sch[parts]
@@ -202,6 +202,12 @@ def vectorize_inner_reduction(sch: Schedule, stage: Stage, access: Access | None
         folded.unroll(folded.op.reduce_axis[0])
         folded.vectorize(folded.op.axis[0])
     stage.unroll(stage.op.reduce_axis[0])
+
+
+def _known_run(axes: list[Any]) -> int | None:
+    """Of how many elements the length of a run, which is not known, is a multiple at least; None for nothing of use."""
+    known = math.prod(static_int(iv.dom.extent) or 1 for iv in axes)
+    return known if known >= 2 * MIN_LENGTH else None
 
 
 def _width(length: int | None, lanes: int) -> int:

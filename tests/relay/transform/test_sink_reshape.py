@@ -76,3 +76,8 @@ def test_the_value_is_the_same():
     body = relay.add(relay.nn.relu(relay.add(B, split(relay.nn.dense(X, W)))), R)
     got = [relay.create_executor("debug", m).evaluate()(*args).numpy() for m in (module(body), sunk(body))]
     np.testing.assert_allclose(got[0], got[1], rtol=1e-6)
+
+
+def test_a_corrected_product_counts_as_one():
+    dense = relay.subtract(relay.nn.dense(X, W), B)
+    assert_structural_equal(sunk(relay.multiply(split(dense), relay.const(0.5))), module(split(relay.multiply(dense, relay.const(0.5)))))

@@ -27,6 +27,7 @@ from .common import call, declare_pass, is_op, mentions, rewrite_exprs
 
 _PRODUCTS = ("nn.dense", "nn.matmul", "nn.contrib_dense_pack", "nn.batch_matmul")
 _RESHAPES = ("reshape", "reshape_like")
+_MOST_CORRECTIONS = 3  # of a product, before its reshape
 _WITH_ATTRIBUTES = frozenset({"cast", "clip"})
 
 
@@ -64,7 +65,7 @@ class _Sinking:
 
     def _note(self, old: Call, new: Call) -> None:
         before, after = old.args[0]._checked_type, old._checked_type
-        if is_op(new.args[0], *_PRODUCTS) and isinstance(before, TensorType) and isinstance(after, TensorType):
+        if _of_product(new.args[0]) and isinstance(before, TensorType) and isinstance(after, TensorType):
             self.reshapes[id(new)] = _Reshaped(new, new.args[0], tuple(before.dims), tuple(after.dims), new)
 
     def _sunk(self, old: Call, new: Call) -> RelayExpr:
@@ -81,6 +82,15 @@ class _Sinking:
             outer = call("reshape", inner, attrs=make_attrs("reshape", newshape=list(lead.after)), span=new.span)
         self.reshapes[id(outer)] = lead._replace(call=outer, source=inner)
         return outer
+
+
+def _of_product(expr: Any) -> bool:
+    """Whether this is a product, perhaps with sums added to it or taken from it, as products of integers are corrected."""
+    for _ in range(_MOST_CORRECTIONS):
+        if not is_op(expr, "add", "subtract"):
+            break
+        expr = expr.args[0]
+    return is_op(expr, *_PRODUCTS)
 
 
 def _known(*dims: Any) -> bool:
@@ -102,7 +112,7 @@ def _is_elementwise(expr: Any) -> bool:
 
 def sink(func: Function, mod: IRModule, ctx: Any) -> Function:
     """Moves element-wise operators before reshapes of products."""
-    if not mentions(mod, lambda e: is_op(e, *_RESHAPES) and is_op(e.args[0], *_PRODUCTS)):
+    if not mentions(mod, lambda e: is_op(e, *_RESHAPES) and _of_product(e.args[0])):
         return func
     return rewrite_exprs(func, _Sinking().rule)  # type: ignore[return-value]
 
