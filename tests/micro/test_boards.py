@@ -136,3 +136,29 @@ def test_c_agrees_with_llvm_and_with_the_definition(name):
         exact = got.dtype.kind in "iu"
         np.testing.assert_allclose(got, other, rtol=0, atol=0 if exact else 1e-5)
         np.testing.assert_allclose(got, np.asarray(rule), rtol=0, atol=0 if exact else 1e-5)
+
+
+LLVM_TARGETS = {"mps2-an385": "llvm -mtriple=thumbv7m-none-eabi -mcpu=cortex-m3", "riscv32": "llvm -mtriple=riscv32-unknown-elf -mcpu=generic-rv32 -mattr=+m,+a,+c"}
+
+
+@pytest.mark.parametrize("board", LLVM_TARGETS)
+@pytest.mark.parametrize("name", ["mlp", "wake_word"])
+def test_objects_from_llvm_run_on_boards(name, board, tmp_path):
+    """Object files in place of the C sources: the same interface, and nothing but what a C compiler's own library has."""
+    from anchorleg import relay
+    from anchorleg.relay.backend import Executor, Runtime
+
+    project = make_project(name, tmp_path, board)
+    made = relay.build(NETWORKS[name](), target=LLVM_TARGETS[board], executor=Executor("aot", {"interface-api": "c", "unpacked-api": True}),
+                       runtime=Runtime("crt"), mod_name=name)
+    for number, code in enumerate(made.lib.objects):
+        (tmp_path / f"kernel{number}.o").write_bytes(code)
+    (tmp_path / f"tvmgen_{name}.h").write_text(made.interface_header)
+    objects = " ".join(f"kernel{i}.o" for i in range(len(made.lib.objects)))
+    (tmp_path / "Makefile").write_text((tmp_path / "Makefile").read_text().replace("lib0.c lib1.c", objects))
+    printed = project.make("run")
+    assert printed.rstrip().endswith("PASS")
+    for got, expected in zip(project.results(printed), project.expected, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5 if expected.dtype.kind == "f" else 0)
+    names = subprocess.run([project.board.compiler.replace("gcc", "nm"), "model.elf"], cwd=tmp_path, capture_output=True, text=True).stdout
+    assert "snprintf" not in names and "unwind" not in names

@@ -49,7 +49,7 @@ declare i32 @snprintf(ptr, @@SIZE@@, ptr, ...)
 @@DECLARE_ERROR@@
 @@MESSAGES@@
 
-define weak ptr @al_open_tensor(ptr %args, ptr %codes, i32 %index, ptr %desc) {
+define weak ptr @al_open_tensor(ptr %args, ptr %codes, i32 %index, ptr %desc) nounwind@@SECTION@@ {
 entry:
 @@NAME@@
 @@SHAPE_TEXT@@
@@ -117,7 +117,7 @@ bad:
   ret ptr null
 }
 
-define weak i32 @al_check_shape(ptr %t, ptr %desc, ptr %shape, ptr %strides) {
+define weak i32 @al_check_shape(ptr %t, ptr %desc, ptr %shape, ptr %strides) nounwind@@SECTION@@ {
 entry:
 @@NAME@@
 @@SHAPE_TEXT@@
@@ -179,8 +179,8 @@ bad:
 """
 
 
-def arguments_text(pointer_bytes: int = 8, declare_error: bool = True) -> str:
-    """The two functions as LLVM IR for a processor with addresses of that many bytes."""
+def arguments_text(pointer_bytes: int = 8, declare_error: bool = True, section: str = "") -> str:
+    """The two functions as LLVM IR for a processor with addresses of that many bytes; in a section of the object, where one is named."""
     p = pointer_bytes
     offsets = {"dev": p, "got_rank": p + 8, "got_word": p + 12, "got_shape": p + 16, "got_strides": 2 * p + 16,
                "offset": -(-(3 * p + 16) // 8) * 8}
@@ -200,6 +200,7 @@ def arguments_text(pointer_bytes: int = 8, declare_error: bool = True) -> str:
         "GOT_DEVICE": _field(offsets["dev"], "dev", "i32"), "GOT_OFFSET": _field(offsets["offset"], "offset", "i64"),
         "GOT_SHAPE": _field(offsets["got_shape"], "got_shape", "ptr"), "GOT_STRIDES": _field(offsets["got_strides"], "got_strides", "ptr"),
         "DECLARE_ERROR": "declare void @TVMAPISetLastError(ptr)" if declare_error else "",
+        "SECTION": f' section "{section}"' if section else "",
         "DESCRIPTOR": "{ ptr, ptr, ptr, i32, i32, i32, i32 }", "SIZE": "i64" if p == 8 else "i32",
     }
     text = _TEXT

@@ -34,7 +34,7 @@ class LLVMMain:
             self._call(step) if isinstance(step, KernelCall) else self._copy(step)
         head = [f'source_filename = "{self.entry}"', *self._globals(), *self._declarations()]
         params = ", ".join(f"ptr %{a}" for a in self.arguments)
-        body = [f"define i32 @{self.entry}({params}) {{", "entry:", *self.lines, "  ret i32 0", "fail:", "  ret i32 -1", "}"]
+        body = [f"define i32 @{self.entry}({params}) nounwind {{", "entry:", *self.lines, "  ret i32 0", "fail:", "  ret i32 -1", "}"]
         if not any("label %fail" in line for line in self.lines):
             body[-3:-1] = []
         return "\n".join([*head, *body, ""])
@@ -46,7 +46,7 @@ class LLVMMain:
                  if p.used and p.name not in self.external]
         constants = [f"@c{i} = internal constant [{max(1, c.nbytes)} x i8] {_bytes_text(raw_bytes(c))}, align {self.alignment}"
                      for i, c in enumerate(self.program.constants)] if self.linked else []
-        return pools + constants
+        return [*pools, *constants, _NO_ERROR_TEXT]
 
     def _declarations(self) -> list[str]:
         kernels: dict[str, int] = {}
@@ -105,6 +105,10 @@ class LLVMMain:
     def _copy(self, step: Copy) -> None:
         self.lines.append(f"  call void @llvm.memcpy.p0.p0.{self.word}(ptr {self.place(step.target)}, ptr {self.place(step.source)}, "
                           f"{self.word} {step.size}, i1 false)")
+
+
+# Kernels leave the text of an error there when they are called by the packed convention; a machine without a runtime has no use for it.
+_NO_ERROR_TEXT = "define weak void @TVMAPISetLastError(ptr %text) nounwind {\n  ret void\n}"
 
 
 def _bytes_text(data: bytes) -> str:

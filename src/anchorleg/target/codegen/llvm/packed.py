@@ -53,14 +53,21 @@ class PackedEntry:
         self._call()
         self._declare_checks()
         header = "ptr %args, ptr %codes, i32 %num_args, ptr %ret, ptr %ret_code, ptr %resource"
-        self.module.functions.append(self.b.text(f"define i32 @{self.k.symbol}({header}) #1"))
+        section = self._section(self.k.symbol)
+        self.module.functions.append(self.b.text(f"define i32 @{self.k.symbol}({header}) #1" + (f' section "{section}"' if section else "")))
+
+    def _section(self, name: str) -> str:
+        """On machines without a system, packed entries and what they call lie apart, so that linkers drop them where only the fast ones are called."""
+        bare = not self.k.has_threads and any(kind in self.k.cpu.triple for kind in ("elf", "eabi"))
+        return f".text.packed.{name}" if bare else ""
 
     def _declare_checks(self) -> None:
         if self.k.has_threads:
             self.b.declare(SYMBOLS[0], f"ptr @{SYMBOLS[0]}(ptr, ptr, i32, ptr)")
             self.b.declare(SYMBOLS[1], f"i32 @{SYMBOLS[1]}(ptr, ptr, ptr, ptr)")
         else:  # no runtime of ours on such machines: the functions come along
-            self.module.helper("arguments", arguments_text(self.k.cpu.pointer_bytes, "TVMAPISetLastError" not in self.module.declarations))
+            self.module.helper("arguments", arguments_text(self.k.cpu.pointer_bytes, "TVMAPISetLastError" not in self.module.declarations,
+                                                               self._section("arguments")))
 
     # -- small pieces
 
