@@ -54,13 +54,20 @@ def pyramid(x: Any) -> Any:
     return conv(16, 16, 1)(relay.add(once, relay.nn.upsampling(twice, 2, 2)))
 
 
+def transposed(size: int, stride: int, pad: int, more: int = 0) -> Callable[[Any], Any]:
+    weight = const(16, 8, size, size)
+    return lambda x: relay.nn.conv2d_transpose(x, weight, strides=(stride, stride), padding=(pad, pad), output_padding=(more, more), channels=8,
+                                               kernel_size=(size, size))
+
+
 NETS: dict[str, tuple[int, Callable[[Any], Any]]] = {
     "conv 3x3": (32, conv(32, 48, 3)), "conv 1x1": (16, conv(16, 64, 1)), "conv 3x3 by 2": (16, conv(16, 32, 3, 2)), "stem": (3, conv(3, 16, 3, 2)),
     "depthwise 3x3": (32, conv(32, 32, 3, 1, 32)), "depthwise 5x5 by 2": (16, conv(16, 16, 5, 2, 16)), "depthwise 9x9": (8, conv(8, 8, 9, 1, 8)),
     "groups": (32, conv(32, 32, 3, 1, 2)), "dilated": (16, conv(16, 16, 3, 1, 1, 2, 2)), "odd channels": (20, conv(20, 12, 3)), "residual": (32, residual),
     "max pool": (16, lambda x: relay.nn.max_pool2d(conv(16, 16, 1)(x), (3, 3), (2, 2), padding=(1, 1))),
     "branches": (8, branches), "squeezed": (8, squeezed),
-    "pyramid": (8, pyramid), "softmax": (16, lambda x: relay.nn.softmax(conv(16, 16, 1)(x), 1)),
+    "transposed by 2": (16, transposed(4, 2, 1)), "transposed with more": (16, transposed(3, 2, 1, 1)), "transposed by 1": (16, transposed(3, 1, 1)),
+    "transposed apart": (16, transposed(2, 3, 0)), "pyramid": (8, pyramid), "softmax": (16, lambda x: relay.nn.softmax(conv(16, 16, 1)(x), 1)),
 }
 
 

@@ -22,6 +22,9 @@ from .rearrange import depth_to_space
 from .utils import pad_pairs, repeat
 
 
+USUAL = 64  # what an extent that is not known is taken for: where phases begin, and what is left over behind them, does not depend on it
+
+
 class Phases(NamedTuple):
     """How one axis of a transposed convolution becomes a plain one."""
 
@@ -74,7 +77,7 @@ def legalize_conv2d_transpose(attrs: Any, inputs: Sequence[RelayExpr], types: Se
     """A transposed convolution as a plain one over phases; None where taps are dilated or the layouts are packed."""
     if _is_spread(attrs, types):
         return _spread(attrs, inputs, types[1].dims)
-    if not _static(types[:2]) or tuple(attrs.dilation) != (1, 1) or attrs.data_layout not in ("NCHW", "NHWC"):
+    if not (_static(types[:2]) or _of_unknown_planes(attrs, types)) or tuple(attrs.dilation) != (1, 1) or attrs.data_layout not in ("NCHW", "NHWC"):
         return None
     if attrs.out_layout not in ("", attrs.data_layout) or sorted(attrs.kernel_layout) != sorted("IOHW"):
         return None
@@ -84,6 +87,13 @@ def legalize_conv2d_transpose(attrs: Any, inputs: Sequence[RelayExpr], types: Se
     weight = inputs[1] if attrs.kernel_layout == "IOHW" else layout_transform(inputs[1], attrs.kernel_layout, "IOHW")
     out = _by_phases(attrs, data, weight, [sizes[a] for a in "NCHW"], [rows[a] for a in "IOHW"])
     return out if attrs.data_layout == "NCHW" else layout_transform(out, "NCHW", attrs.data_layout)
+
+
+def _of_unknown_planes(attrs: Any, types: Sequence[Any]) -> bool:
+    """Whether all but the batch and the plane is known, and the phases can be put together without the plane's sizes."""
+    data = types[0]
+    return (isinstance(data, TensorType) and attrs.data_layout == "NCHW" and isinstance(data.dims[1], int) and data.dims[1] > 0 and _static(types[1:2])
+            and all(d > 0 for d in data.dims if isinstance(d, int)) and len(set(map(int, attrs.strides))) == 1)
 
 
 def _is_spread(attrs: Any, types: Sequence[Any]) -> bool:
@@ -105,6 +115,7 @@ def _spread(attrs: Any, inputs: Sequence[RelayExpr], rows: Sequence[int]) -> Rel
 
 def _by_phases(attrs: Any, data: RelayExpr, weight: RelayExpr, sizes: Sequence[int], rows: Sequence[int]) -> RelayExpr:
     n, _, *space = sizes
+    space = [e if isinstance(e, int) else USUAL for e in space]
     plan = [phases_of(e, k, s, p, o) for e, k, s, p, o in
             zip(space, rows[2:], attrs.strides, pad_pairs(attrs.padding, 2), repeat(attrs.output_padding, 2))]
     channels, count = rows[1] * attrs.groups, plan[0].stride * plan[1].stride
@@ -114,7 +125,13 @@ def _by_phases(attrs: Any, data: RelayExpr, weight: RelayExpr, sizes: Sequence[i
     whole = interleave(convolved, attrs.groups, n, channels, plan, wide)
     if all(p.begin == 0 and p.extent == w * p.stride for p, w in zip(plan, wide)):
         return whole
-    return strided_slice(whole, [p.begin for p in plan], [p.begin + p.extent for p in plan], axes=[2, 3])
+    ends = [p.begin + p.extent if isinstance(e, int) else _from_the_end(w * p.stride - p.begin - p.extent) for p, w, e in zip(plan, wide, sizes[2:])]
+    return strided_slice(whole, [p.begin for p in plan], ends, axes=[2, 3])
+
+
+def _from_the_end(left: int) -> int:
+    """The end of a slice that leaves out so many entries."""
+    return -left if left else 2**31 - 1
 
 
 def legalize_conv1d_transpose(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) -> RelayExpr | None:
