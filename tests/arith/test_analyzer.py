@@ -212,7 +212,7 @@ def an_ij():
     (tir.likely(I * 4 + J < 32), True), (tir.all(U < 3, U < 5), U < 3), (tir.any(U < 3, U >= 3), True), (tir.all(U < 3, U >= 3), False),
     (2 * U == 7, False), (2 * U == 6, U == 3), ((U == V) & (U != V), False), ((K * N + K) // N, K), ((I * N + K) % N, K), (K < N, True),
     (U // N * N + U % N, U), (tir.truncdiv(U, N) * N * 4 + V + tir.truncmod(U, N) * 4, U * 4 + V), (U // N // M * N * M + U // N % M * N + U % N, U),
-    (U // N * M + U % N, U % N + U // N * M), (U // (N + 1) * (N + 1) + U % (N + 1), U),
+    (U // N // M // 8 * 8 * M * N + U // N // M % 8 * M * N + U // N % M * N + U % N, U), (U // N * M + U % N, U % N + U // N * M), (U // (N + 1) * (N + 1) + U % (N + 1), U),
     (tir.min((N + 7) // 8, N // 8), N // 8), (tir.max(N // 8, (N - 9) // 8), N // 8), (N // 8 * 8 <= N, True), (tir.min(N // 4, N // 8), tir.min(N // 4, N // 8)),
     (U % N < N, True), (tir.truncmod(U, N * M) < N * M, True), (U % V < V, U % V < V), (U % N < N - 1, U % N + 1 < N),
     (tir.Select(U < 3, True, U < 5), U < 5), (tir.FloorDiv(tir.Ramp(I * 8, tir.const(1, "int64"), 8), tir.Broadcast(tir.const(8, "int64"), 8)),

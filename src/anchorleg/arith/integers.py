@@ -91,20 +91,27 @@ class Algebra:
         return self.space.add(left, self.floor_mod(x, c), factor)
 
     def _join_unknown(self, lin: Lin, terms: Mapping[Atom, int], a: Atom, k: int) -> Lin | None:
-        """k*r*(x % d) + k*r*d*(x / d) → k*r*x, where the divisor d is not known and r is a product, or 1."""
+        """k*r*(x % d) + k*r*d*(x / d) → k*r*x, where r is a product, or 1; the divisor d need not be known."""
         for f in _factors(a):
-            if f.kind not in REMAINDERS:
+            multiple = self._multiple_below(f)
+            if multiple is None:
                 continue
-            x, d = f.args
-            quotient = self.space.find((f.kind[0] + "/", f.dtype, x.uid, d.uid))
-            if quotient is None:
-                continue
-            rest = self._others(a, f)
-            whole = self.mul(rest, self.mul(d, self.space.of_atom(quotient)))
+            x, rest = f.args[0], self._others(a, f)
+            whole = self.mul(rest, multiple)
             if whole.terms and not whole.const and _holds(terms, whole, k):
                 left = self._without(self._without(lin, whole, k), self.space.of_atom(a), k)
                 return self.space.add(left, self.mul(rest, x), k)
         return None
+
+    def _multiple_below(self, f: Atom) -> Lin | None:
+        """For a remainder ``x % d`` the product ``d * (x / d)``, where that quotient has been met."""
+        if f.kind == "%":
+            return self.space.scale(self.floor_div(*f.args), f.args[1])
+        if f.kind not in REMAINDERS:
+            return None
+        x, d = f.args
+        quotient = self.space.find((f.kind[0] + "/", f.dtype, x.uid, d.uid))
+        return None if quotient is None else self.mul(d, self.space.of_atom(quotient))
 
     def _others(self, a: Atom, factor: Atom) -> Lin:
         """The product of an atom's other factors."""
