@@ -609,3 +609,50 @@ def test_variables_that_are_there_get_values_of_their_type() -> None:
             T.evaluate(i)
 
     assert f.body.value.dtype == f.body.var.dtype == "int32"
+
+
+def test_a_starred_name_stands_for_several_loops() -> None:
+    @T.prim_func
+    def f(A: T.Buffer((2, 3, 4), "int64")):
+        for *outer, k in T.grid(*A.shape):
+            A[(*outer, k)] = outer[0] * 100 + outer[1] * 10 + k
+
+    a = np.zeros((2, 3, 4), "int64")
+    run_primfunc(f, a)
+    assert a[1, 2, 3] == 123 and a[0, 1, 0] == 10
+
+
+@pytest.mark.parametrize("lines, expected", [
+    ("T.reads(A[vi])\n            T.reads(A[vi])", "states twice what it reads"), ("T.where(vi < 3)\n            T.where(vi < 2)", "two conditions"),
+    ("vi = T.axis.spatial(16, i)", "two axes 'vi'"), ("vf = T.axis.spatial(16, T.float32(1))", "positions are integers"),
+    ("with T.init():\n                A[vi] = 0\n            with T.init():\n                A[vi] = 0", "two T.init"),
+])
+def test_blocks_state_everything_once(lines: str, expected: str) -> None:
+    with pytest.raises(ScriptError, match=expected):
+        from_source(f"""
+@T.prim_func
+def f(A: T.Buffer((16,), 'int32')):
+    for i in range(16):
+        with T.block():
+            vi = T.axis.spatial(16, i)
+            {lines}
+            A[vi] = 1
+""")
+
+
+def test_private_functions_have_no_symbol() -> None:
+    with pytest.raises(ScriptError, match="private function has no global_symbol"):
+        from_source("@T.prim_func(private=True)\ndef f():\n    T.func_attr({'global_symbol': 'f'})\n")
+
+
+def test_errors_go_to_the_renderer_of_diagnostics() -> None:
+    from anchorleg.ir.diagnostics import override_renderer
+
+    seen: list = []
+    override_renderer(lambda ctx: seen.extend(ctx.diagnostics))
+    try:
+        with pytest.raises(ScriptError):
+            from_source("@T.prim_func\ndef f():\n    T.evaluate(missing)\n")
+    finally:
+        override_renderer(None)
+    assert len(seen) == 1 and seen[0].span.line == 3 and "missing" in seen[0].message

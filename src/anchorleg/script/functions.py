@@ -32,6 +32,7 @@ from .complete import with_regions, with_root_block
 from .errors import ScriptError
 from .expressions import Evaluator, as_operand, is_ir
 from .frames import BlockBody, Body, BranchBody, FunctionBody, Wrapper
+from .macro import MacroCall
 from .names import Names
 from .regions import as_region, extent_between, region_load, vector_indices
 from .source import Source
@@ -53,9 +54,9 @@ def parse_function(source: Source, node: ast.FunctionDef, outer: Mapping[str, An
     except RecursionError:
         raise
     except AnchorlegError as error:
-        raise source.error(parser.where(), str(error)) from error
+        raise parser.source.error(parser.where(), str(error)) from error
     except Exception as error:
-        raise source.error(parser.where(), f"{type(error).__name__}: {error}") from error
+        raise parser.source.error(parser.where(), f"{type(error).__name__}: {error}") from error
 
 
 class FunctionParser(Walker):
@@ -69,6 +70,8 @@ class FunctionParser(Walker):
         self.frames: list[Body] = [self.root]
         self.ranges: dict[int, Range] = {}  # id of a loop variable → what it runs over
         self.statement: ast.AST | None = None
+        self.private = False
+        self.unstated: dict[int, tuple[Block, bool, bool]] = {}  # blocks whose reads, whose writes were found, not stated
 
     # ------------------------------------------------------------ plumbing
 
@@ -133,13 +136,13 @@ class FunctionParser(Walker):
 
     def function(self, node: ast.FunctionDef, private: bool) -> PrimFunc:
         """The whole function."""
-        self.statement = node
+        self.statement, self.private = node, private
         if not private:
             self.root.attrs["global_symbol"] = node.name
         self._parameters(node.args)
         self._result(node.returns)
         self._run(node.body)
-        body = with_root_block(self.root.close(), self.root.alloc_buffers)
+        body = with_root_block(self.root.close(), self.root.alloc_buffers, self.unstated)
         func = PrimFunc(self.root.params, body, self.root.ret_type, self.root.buffer_map, DictAttrs(self.root.attrs))
         func.span = self.source.span(node)
         return func
@@ -255,8 +258,25 @@ class FunctionParser(Walker):
         parts = list(index) if isinstance(index, (tuple, list)) else [index]
         self.body.add(make_store(buffer, as_operand(value), vector_indices(buffer, parts), self.span()))
 
-    def visit_Expr(self, node: ast.Expr) -> None:
-        self._alone(self.value(node.value))
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        value = self.value(node.value)
+        return self._expand(value) if isinstance(value, MacroCall) else self._alone(value)
+
+    def _expand(self, call: MacroCall) -> Any:
+        """Reads the body of a macro, with its parameters bound."""
+        saved = self.source, self.names
+        arguments = call.macro.arguments(call.args, call.keywords)
+        self._look(call.macro.source, Names(call.macro.outer) if call.macro.hygienic else self.names)
+        with self.names.scope():
+            for name, value in arguments.items():
+                self.names.define(name, value)
+            yield call.macro.node.body
+        self._look(*saved)
+
+    def _look(self, source: Source, names: Names) -> None:
+        """Reads from a source, among names, from now on."""
+        self.source, self.names = source, names
+        self.evaluator.source, self.evaluator.names = source, names
 
     def _alone(self, value: Any) -> None:
         rule = next((r for cls, r in _ALONE.items() if isinstance(value, cls)), None)
@@ -318,10 +338,15 @@ class FunctionParser(Walker):
         names = _loop_names(node.target, len(loops.bounds))
         if names is None:
             raise self.error(f"{len(loops.bounds)} loop variables are expected", node.target)
+        starred = next((t for t in getattr(node.target, "elts", ()) if isinstance(t, ast.Starred)), None)
         self.push()
         made = [self._loop(name, low, high, loops.by_extent) for name, (low, high) in zip(names, loops.bounds)]
         if len(names) > 1 and isinstance(node.target, ast.Name):
             self.names.define(node.target.id, [v for v, _ in made])
+        if starred is not None:
+            first = node.target.elts.index(starred)  # type: ignore[attr-defined]
+            count = len(made) - len(node.target.elts) + 1  # type: ignore[attr-defined]
+            self.names.define(starred.value.id, [v for v, _ in made[first:first + count]])  # type: ignore[attr-defined]
         yield node.body
         self.body_of(lambda body: _loop_nest(loops, made, body, span))
 
@@ -387,9 +412,13 @@ class FunctionParser(Walker):
         domain = self.ranges.get(id(value)) if dom is None else _domain(dom, value.dtype)
         if domain is None:
             raise self.error(f"the axis {name!r} takes the range of a loop variable, but its value is none: use T.axis.spatial(range, value)")
+        if not is_integer(value.dtype):
+            raise self.error(f"the axis {name!r} has a value of type {value.dtype}: positions are integers")
         made = tir.IterVar(domain, tir.Var(name, value.dtype), kind)
-        self.names.define(name, made.var)
         frame = self.block("an axis")
+        if any(a.var.name == name for a in frame.iter_vars):
+            raise self.error(f"the block has two axes {name!r}")
+        self.names.define(name, made.var)
         frame.iter_vars.append(made)
         frame.iter_values.append(value)
         return made
@@ -447,16 +476,23 @@ def _loop_names(target: ast.AST, count: int) -> list[str] | None:
     """The names of loop variables; one name for several loops stands for the list of them."""
     if isinstance(target, ast.Name):
         return [target.id] if count == 1 else [f"{target.id}_{i}" for i in range(count)]
-    if isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == count and all(isinstance(t, ast.Name) for t in target.elts):
-        return [t.id for t in target.elts]  # type: ignore[attr-defined]
-    return None
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        return None
+    found: list[str] = []
+    rest = count - len(target.elts) + 1  # what a starred name stands for
+    for t in target.elts:
+        if isinstance(t, ast.Starred) and isinstance(t.value, ast.Name):
+            found.extend(f"{t.value.id}_{i}" for i in range(rest))
+        elif isinstance(t, ast.Name):
+            found.append(t.id)
+    return found if len(found) == count else None
 
 
 def _loop_nest(loops: forms.Loops, made: list[tuple[tir.Var, Range]], body: ts.Stmt, span: Span) -> ts.Stmt:
     for var, dom in reversed(made):
         thread = None
         if loops.thread is not None:
-            thread = tir.IterVar(None, tir.Var("", "int32"), tir.IterVar.ThreadIndex, loops.thread)
+            thread = tir.IterVar(None, tir.Var("", var.dtype), tir.IterVar.ThreadIndex, loops.thread)
         body = ts.For(var, dom.min, dom.extent, loops.kind, body, thread, loops.annotations, span)
     return body
 
@@ -611,13 +647,14 @@ def _enter_block(parser: FunctionParser, form: forms.BlockScope) -> Callable[[],
     span = parser.span()
     frame = BlockBody()
     parser.push(frame)
-    return lambda: parser.body_of(lambda body: _finish_block(frame, form, body, span))
+    return lambda: parser.body_of(lambda body: _finish_block(parser, frame, form, body, span))
 
 
-def _finish_block(frame: BlockBody, form: forms.BlockScope, body: ts.Stmt, span: Span) -> ts.Stmt:
+def _finish_block(parser: FunctionParser, frame: BlockBody, form: forms.BlockScope, body: ts.Stmt, span: Span) -> ts.Stmt:
     block = Block(frame.iter_vars, frame.reads or (), frame.writes or (), form.name, body, frame.init, frame.alloc_buffers, frame.match_buffers,
                   frame.annotations, span)
     block = with_regions(block, frame.reads is None, frame.writes is None)
+    parser.unstated[id(block)] = (block, frame.reads is None, frame.writes is None)
     if form.no_realize:
         return block
     if frame.predicate is None:
@@ -628,6 +665,8 @@ def _finish_block(frame: BlockBody, form: forms.BlockScope, body: ts.Stmt, span:
 
 def _enter_init(parser: FunctionParser, form: forms.InitScope) -> Callable[[], None]:
     frame = parser.block("T.init()")
+    if frame.init is not None:
+        raise parser.error("the block has two T.init()")
     parser.push()
 
     def close() -> None:
@@ -672,6 +711,8 @@ _SCOPES: dict[type, Scope] = {
 
 
 def _function_attributes(parser: FunctionParser, form: forms.FunctionAttributes) -> None:
+    if parser.private and "global_symbol" in form.attrs:
+        raise parser.error("a private function has no global_symbol: leave out one of the two")
     parser.root.attrs.update({str(k): v for k, v in form.attrs.items()})
 
 
@@ -680,11 +721,16 @@ def _function_result(parser: FunctionParser, form: forms.FunctionResult) -> None
 
 
 def _where(parser: FunctionParser, form: forms.Where) -> None:
-    parser.block("T.where").predicate = _condition(form.predicate)
+    frame = parser.block("T.where")
+    if frame.predicate is not None:
+        raise parser.error("the block has two conditions (T.where)")
+    frame.predicate = _condition(form.predicate)
 
 
 def _accesses(parser: FunctionParser, form: forms.Accesses) -> None:
     frame, regions = parser.block("T.reads and T.writes"), [as_region(r) for r in form.regions]
+    if (frame.writes if form.writes else frame.reads) is not None:
+        raise parser.error(f"the block states twice what it {'writes' if form.writes else 'reads'}")
     if form.writes:
         frame.writes = regions
     else:

@@ -11,6 +11,7 @@ from ..ir.expr import FloatImm, IntImm, Range
 from ..tir.expr import IterVar, SizeVar, Var
 from .decorators import prim_func
 from .intrinsics import INTRINSICS
+from .macro import macro
 from .statements import (Assert, AxisMaker, BufferMaker, Else, If, LetStmt, Then, While, alloc_buffer, allocate, allocate_const, attr, block,
                          block_attr, buffer_store, decl_buffer, env_thread, evaluate, func_attr, func_ret, grid, init, iter_var, launch_thread, let,
                          match_buffer, meta_var, parallel, reads, realize, serial, target, thread_binding, unroll, var, vectorized, where, writes)
@@ -42,5 +43,5 @@ def __dir__() -> list[str]:
 __all__ = ["Assert", "Buffer", "Else", "FloatImm", "If", "IntImm", "IterVar", "LetStmt", "Ptr", "Range", "SizeVar", "Then", "Var", "While",
            "alloc_buffer", "allocate", "allocate_const", "attr", "axis", "block", "block_attr", "buffer", "buffer_decl", "buffer_store",
            "decl_buffer", "env_thread", "evaluate", "func_attr", "func_ret", "grid", "init", "iter_var", "launch_thread", "let",
-           "match_buffer", "meta_var", "parallel", "pointer", "preflattened_buffer", "prim_func", "ptr", "reads", "realize", "serial",
+           "macro", "match_buffer", "meta_var", "parallel", "pointer", "preflattened_buffer", "prim_func", "ptr", "reads", "realize", "serial",
            "target", "thread_binding", "unroll", "var", "vectorized", "where", "writes"]

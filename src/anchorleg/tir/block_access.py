@@ -9,7 +9,7 @@ from ..ir.node import Node
 from . import stmt as ts
 from .block import Block, BlockRealize, BufferRegion
 from .buffer import Buffer, BufferLoad
-from .functor import StmtVisitor, post_order, substitute
+from .functor import StmtVisitor, kids, substitute
 
 _Region = "list[IntervalSet]"
 
@@ -42,9 +42,15 @@ class _Detector(StmtVisitor):
         self.local: list[Buffer] = []
 
     def expr(self, e: PrimExpr) -> None:
-        for n in post_order(e):
+        stack, seen = [e], set()
+        while stack:  # a load before those in its indices
+            n: Any = stack.pop()
+            if id(n) in seen:
+                continue
+            seen.add(id(n))
             if isinstance(n, BufferLoad):
                 self.reads.add(n.buffer, [self._relaxed(_positions(i)) for i in n.indices])
+            stack.extend(reversed(kids(n)))
 
     def visit_For(self, s: ts.For) -> Any:
         self.expr(s.min)

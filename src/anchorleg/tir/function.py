@@ -41,6 +41,11 @@ class PrimFunc(BaseFunc):
         self.attrs, self.span, self._checked_type = attrs if attrs is not None else DictAttrs(), span, None
 
     @property
+    def __name__(self) -> str:
+        """The linker's name, or "main"."""
+        return str(self.get_attr("global_symbol", "main"))
+
+    @property
     def buffer_map(self) -> dict[Var, Buffer]:
         """Handle parameter → buffer, in parameter order."""
         return {v: b for v, b in zip(self.params, self.buffers) if b is not None}

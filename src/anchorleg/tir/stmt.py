@@ -63,6 +63,12 @@ class SeqStmt(Stmt):
     def __init__(self, seq: Sequence[Stmt], span: _Any = None) -> None:
         self.seq, self.span = tuple(seq), span
 
+    def __getitem__(self, index: int) -> Stmt:
+        return self.seq[index]
+
+    def __len__(self) -> int:
+        return len(self.seq)
+
 
 class Evaluate(Stmt):
     """Evaluates an expression for its effect (``Evaluate(0)`` does nothing)."""
