@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,7 +39,8 @@ class AotFacts(NamedTuple):
 
     ``structures`` are the arrays of pointers it takes, in order: of "inputs", "outputs", "workspace_pools" and "params";
     ``pools`` the bytes of each pool, ``scratch`` further bytes (fixed, per thread) that come as one more pool.  ``maps`` names the two
-    functions that say where inputs and results lie, for models that hold them in their workspace.
+    functions that say where inputs and results lie, for models that hold them in their workspace.  ``own_memory`` says that the code has
+    working memory of its own, so that one run is at a time.
     """
 
     entry: str
@@ -48,13 +51,14 @@ class AotFacts(NamedTuple):
     scratch: tuple[int, int] | None = None
     params: tuple[str, ...] = ()
     maps: tuple[str, str] | None = None
+    own_memory: bool = False
 
     def to_json(self) -> dict:
         """The facts as plain data."""
         return {"entry": self.entry, "inputs": [list(t) for t in self.inputs], "outputs": [list(t) for t in self.outputs],
                 "structures": list(self.structures), "pools": [list(p) for p in self.pools],
                 "scratch": list(self.scratch) if self.scratch else None, "params": list(self.params),
-                **({"maps": list(self.maps)} if self.maps else {})}
+                **({"maps": list(self.maps)} if self.maps else {}), **({"own_memory": True} if self.own_memory else {})}
 
     @staticmethod
     def from_json(data: Mapping) -> AotFacts:
@@ -65,7 +69,7 @@ class AotFacts(NamedTuple):
         scratch, maps = data.get("scratch"), data.get("maps")
         return AotFacts(str(data["entry"]), tensors(data["inputs"]), tensors(data["outputs"]), tuple(map(str, data["structures"])),
                         tuple((str(n), int(s)) for n, s in data["pools"]), (int(scratch[0]), int(scratch[1])) if scratch else None,
-                        tuple(map(str, data["params"])), (str(maps[0]), str(maps[1])) if maps else None)
+                        tuple(map(str, data["params"])), (str(maps[0]), str(maps[1])) if maps else None, bool(data.get("own_memory")))
 
 
 def pool_contents_name(pool: str) -> str:
@@ -80,6 +84,26 @@ class _Memory:
         self.block = np.zeros(max(1, size) + _ALIGNMENT, np.uint8)
         address = self.block.ctypes.data
         self.address = -(-address // _ALIGNMENT) * _ALIGNMENT
+
+
+class _Turn:
+    """A lock for the runs of one entry: whoever has loaded the code, its own memory is there once."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+_TURNS: "weakref.WeakValueDictionary[int, _Turn]" = weakref.WeakValueDictionary()
+_TURNS_LOCK = threading.Lock()
+
+
+def _turn_of(address: int) -> _Turn:
+    """The lock of the entry at an address of this process."""
+    with _TURNS_LOCK:
+        found = _TURNS.get(address)
+        if found is None:
+            found = _TURNS[address] = _Turn()
+        return found
 
 
 def _address(tensor: NDArray) -> int:
@@ -109,15 +133,17 @@ class AotExecutor:
                 ctypes.memmove(memory.address, _address(contents), contents.nbytes)
         if facts.scratch is not None:
             self._pools.append(_Memory(facts.scratch[0] + get_num_threads() * facts.scratch[1]))
-        self.inputs = self._tensors(facts.inputs, 0)
-        self.outputs = self._tensors(facts.outputs, 1)
+        self.inputs = [empty(t.shape, t.dtype, device) for t in facts.inputs]
+        self.outputs = [empty(t.shape, t.dtype, device) for t in facts.outputs]
+        self._mapped_inputs, self._mapped_outputs = self._mapped(facts.inputs, 0), self._mapped(facts.outputs, 1)
+        self._turn = _turn_of(self._library[facts.entry]) if facts.own_memory else _Turn()
         self._call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * len(facts.structures))(self._library[facts.entry])
         self._arguments = self._bind()
 
-    def _tensors(self, tensors: Sequence[TensorFacts], which: int) -> list[NDArray]:
-        """Inputs or results: tensors of their own, or the places in the workspace that the model names."""
+    def _mapped(self, tensors: Sequence[TensorFacts], which: int) -> list[NDArray]:
+        """The places in the workspace that a model names for its inputs or results; none for models that take pointers."""
         if self.facts.maps is None or not tensors:
-            return [empty(t.shape, t.dtype, self.device) for t in tensors]
+            return []
         members = [(f"m{i}", ctypes.c_void_p) for i in range(len(tensors))]
         structure = type("Pointers", (ctypes.Structure,), {"_fields_": members})
         pools = (ctypes.c_void_p * max(1, len(self._pools)))(*(p.address for p in self._pools))
@@ -134,7 +160,12 @@ class AotExecutor:
 
     def run(self) -> None:
         """One inference."""
-        status = self._call(*self._arguments)
+        with self._turn.lock:
+            for place, value in zip(self._mapped_inputs, self.inputs):
+                place.copyfrom(value)
+            status = self._call(*self._arguments)
+            for place, result in zip(self._mapped_outputs, self.outputs):
+                result.copyfrom(place)
         if status != 0:
             text = last_error_text() or self._code.foreign_error()
             raise ArgumentError(f"{self.facts.entry}: the model failed with status {status}" + (f": {text}" if text else ""))
@@ -167,9 +198,6 @@ class AotExecutor:
         self._arguments = self._bind()
 
     def _check(self, value: NDArray, facts: TensorFacts) -> None:
-        if self.facts.maps is not None:
-            raise ArgumentError(f"{facts.name!r} lies in the model's workspace (tir.usmp.use_workspace_io), which no other memory can stand in for: "
-                                "copy with set_input and get_output")
         if tuple(value.shape) != facts.shape or str(value.dtype) != facts.dtype:
             raise ArgumentError(f"{facts.name!r} is expected to be {facts.dtype}{list(facts.shape)}, got {value.dtype}{list(value.shape)}")
 

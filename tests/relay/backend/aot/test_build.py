@@ -4,6 +4,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import threading
 
 import numpy as np
 import pytest
@@ -303,3 +304,27 @@ def test_the_main_function_as_a_loop_program():
     text = str(build_c(mod, workspace_memory_pools=WorkspaceMemoryPools([pool("sram")])).lowered_ir_mods.items()[0][1]["__tvm_main__"])
     assert 'T.call_extern("int32", "tvmgen_default_fused_nn_dense", x_buffer_var, ' in text and "T.address_of(sram" in text
     assert re.search(r'T\.call_extern\("handle", "memcpy", output1_buffer_var, x_buffer_var, .*40', text)
+
+
+@pytest.mark.parametrize("options,target,runtime", [({}, "llvm", "cpp"), (C_API, "llvm", "crt"), pytest.param(C_API, "c", "crt", marks=TARGETS[1].marks)])
+def test_threads_share_the_code_and_not_its_memory(options, target, runtime):
+    """Code with working memory of its own runs for one thread at a time."""
+    mod = chain(6, 256)
+    factory = relay.build(mod, target=target, executor=Executor("aot", options), runtime=Runtime(runtime))
+    assert factory.facts.own_memory == (runtime == "crt")
+    modules, wrong = [AotModule(factory["default"](cpu(0))) for _ in range(3)], []
+
+    def work(number, module):
+        value = np.full((1, 256), number + 1, "float32")
+        expected = reference(mod, value).numpy()
+        for _ in range(30):
+            module.run(x=value)
+            if not np.allclose(module.get_output(0).numpy(), expected, rtol=1e-3, atol=1e-4):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=pair) for pair in enumerate(modules)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

@@ -101,7 +101,8 @@ def _build_c(fused: IRModule, code: GraphCode, functions: dict[str, Function], r
     pools = [(p.name, max(1, p.used)) for p in layout.pools if p.name in writer.external] + [(p.name, p.size) for p in constant_pools]
     unlinked = {c.name: c.data for i, c in enumerate(program.constants) if not writer.linked and i not in writer.pooled}
     maps = (writer.names.of("map_inputs"), writer.names.of("map_outputs")) if request.options.workspace_io else None
-    facts = AotFacts(writer.names.of("run"), _tensors(program.inputs), _tensors(program.outputs), structures, tuple(pools), None, tuple(unlinked), maps)
+    facts = AotFacts(writer.names.of("run"), _tensors(program.inputs), _tensors(program.outputs), structures, tuple(pools), None, tuple(unlinked), maps,
+                     any(p.used and p.name not in writer.external for p in layout.pools))
     built = BuildFacts(fused, request, program, layout, functions, lowered, {n: k.workspace_bytes for n, k in first.items()}, code.params, constant_pools)
     contents = {pool_contents_name(p.name): np.frombuffer(writer.pool_contents(p), np.uint8) for p in constant_pools}
     return AOTExecutorFactoryModule(library, facts, {**unlinked, **contents}, built)
@@ -150,7 +151,7 @@ def _build_llvm(fused: IRModule, code: GraphCode, functions: dict[str, Function]
     given = [p for p in layout.pools if hosted or p.name in external]
     passed = {c.name: c.data for c in program.constants} if hosted or not linked else {}
     facts = AotFacts(entry, _tensors(program.inputs), _tensors(program.outputs), tuple(arguments), tuple((p.name, max(1, p.used)) for p in given),
-                     most if scratch_apart else None, tuple(passed))
+                     most if scratch_apart else None, tuple(passed), None, not hosted and any(p.used and p.name not in external for p in layout.pools))
     sizes = {n: k.workspace_bytes for n, k in kernels.items()}
     built = BuildFacts(fused, request, program, layout, functions, {}, sizes, code.params)
     factory = AOTExecutorFactoryModule(library, facts, passed, built)
