@@ -161,10 +161,17 @@ class _Manifest:
                 self.facts.bind(var, self.facts.evaluate(e))
                 e = var
             elif not isinstance(e, _ATOMS):  # a closure made where it is used
-                e = self.let(scope, "value", e.replace(args=tuple(self.atoms(e.args, scope))) if isinstance(e, Call) else e,
-                             e._checked_type or IncompleteType())
+                e = self.let(scope, "value", self.inner(e, scope), e._checked_type or IncompleteType())
             found.append(self.current(e))
         return found
+
+    def inner(self, expr: RelayExpr, scope: _Scope) -> RelayExpr:
+        """A closure, or a field of a tuple, that stands where an atom is expected, with its parts in their present form."""
+        if isinstance(expr, Call):
+            return expr.replace(args=tuple(self.atoms(expr.args, scope)))
+        if isinstance(expr, TupleGetItem):
+            return expr.replace(tuple_value=self.atoms([expr.tuple_value], scope)[0])
+        return expr
 
     def bind(self, var: Var, value: RelayExpr, scope: _Scope) -> Any:
         """One binding."""

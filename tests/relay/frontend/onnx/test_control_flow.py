@@ -317,3 +317,10 @@ def test_split_of_unknown_size(size: int | None, keepdims: int, axis: int) -> No
     proto = model(nodes, {"x": f(5, 3) if axis == 0 else f(3, 5), "at": i64(1)}, ["count", "part"],
                   constants={} if size is None else {"size": i64(size)}, shapes={"x": shape})
     check_many(proto, [{"x": f(n, 3) if axis == 0 else f(3, n), "at": i64(k)} for n, k in ((5, 1), (5, -1), (3, 0))])
+
+
+def test_a_sequence_of_rows_of_unknown_sizes_is_used_after_its_loop() -> None:
+    body = graph([node("MatMul", ["u", "w"], ["o"]), node("Softmax", ["o"], ["p"])], [value("p", shape=["k", "m"])], [value("u", shape=["k", "q"])])
+    scan = helper.make_node("Scan", ["x"], ["rows"], name="scan", body=body, num_scan_inputs=1)
+    feeds = [{"x": f(t, k, q), "w": f(q, m)} for t, k, q, m in ((3, 2, 4, 5), (1, 1, 1, 1), (8, 1, 9, 2))]
+    check_many(model([scan], feeds[0], ["rows"], shapes={"x": ["t", "k", "q"], "w": ["q", "m"]}), feeds)

@@ -1,13 +1,21 @@
 """Sorting, the largest elements, distinct values, running sums, reversal."""
 from __future__ import annotations
 
+import numpy as np
+
 from .....ir.expr import RelayExpr
 from .....support.errors import ArgumentError, UnsupportedOpError
 from ....op.dyn import algorithm as dyn_algorithm
 from ....op.dyn import transform as dyn
 from ..context import NodeContext
-from ..make import call, const, items, reshape
+from ..make import call, concat, const, items, reshape
 from ..registry import op
+
+
+def _first(x: RelayExpr, axis: int, count: RelayExpr) -> RelayExpr:
+    """As many elements along an axis (Relay's operator takes all where none are asked for)."""
+    before = [const([np.iinfo(np.int64).max] * axis, "int64")] if axis else []
+    return dyn.strided_slice(x, const([0] * (axis + 1), "int64"), concat([*before, count], 0), const([1] * (axis + 1), "int64"))
 
 
 @op("TopK")
@@ -19,7 +27,7 @@ def top_k(n: NodeContext) -> list[RelayExpr]:
     k = n.attr("k", None) if n.version < 10 else n.value(n.need(1))
     if k is None:
         found = dyn_algorithm.topk(x, reshape(n.need(1), []), axis, "both", smallest, "int64")
-        return [found[0], found[1]]
+        return [_first(each, axis, n.to(reshape(n.need(1), [1]), "int64")) for each in (found[0], found[1])]
     count = int(k if isinstance(k, int) else k.reshape(-1)[0])
     if count == 0:
         empty = call("strided_slice", x, begin=(0,), end=(0,), strides=(1,), axes=(axis,), slice_mode="end")

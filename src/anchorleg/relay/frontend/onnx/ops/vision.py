@@ -10,7 +10,7 @@ from .....ir.expr import RelayExpr
 from .....support.errors import ArgumentError, UnsupportedOpError
 from ....op.dyn import transform as dyn
 from ..context import NodeContext
-from ..make import call, concat, const, expand_dims, items, reduce, reshape, slice_axis, stack, transpose
+from ..make import call, concat, const, expand_dims, items, reduce, reshape, slice_axis, stack, transpose, where
 from ..registry import op
 from .elementwise import add_all
 from .linear import matmul
@@ -144,9 +144,12 @@ def non_max_suppression(n: NodeContext) -> RelayExpr:
     overlap = _just_over(n, n.input(3))
     whole = call("vision.all_class_non_max_suppression", boxes, scores, most, overlap, least, output_format="onnx")
     found, count = items(whole, 2)
-    ends = concat([n.to(reshape(count, [1]), "int64"), const([3], "int64")], 0)
+    count = n.to(reshape(count, [1]), "int64")
+    if limit is None:  # Relay's operator keeps all where none are asked for
+        asked = n.to(reshape(n.need(2), [1]), "int64")
+        count = where(call("greater", asked, const(0, "int64")), count, const([0], "int64"))
+    ends = concat([count, const([3], "int64")], 0)
     return n.to(dyn.strided_slice(found, const([0, 0], "int64"), ends, const([1, 1], "int64")), "int64")
-
 
 
 
