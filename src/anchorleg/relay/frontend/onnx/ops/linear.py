@@ -60,8 +60,11 @@ def _rows(n: NodeContext, a: RelayExpr, dims: Sequence[Any], inner: Any) -> Rela
     inner = dims[-1] if isinstance(dims[-1], int) else inner
     if isinstance(inner, int):
         return reshape(a, [-1, inner])
-    rows = n.static_dims(a, "the first operand")[:-1]
-    return reshape(a, [math.prod(rows), -1])
+    if all(isinstance(d, int) for d in dims[:-1]):
+        return reshape(a, [math.prod(dims[:-1]), -1])
+    for _ in dims[2:]:
+        a = reshape(a, [-3, -2])  # the first two in one
+    return a
 
 
 def restore(n: NodeContext, y: RelayExpr, like: RelayExpr, lead: Sequence[Any], tail: Sequence[Any]) -> RelayExpr:
