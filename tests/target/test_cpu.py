@@ -54,3 +54,12 @@ def test_aarch64_features_by_upstreams_names():
 def test_unknown_processors_are_named(text, near):
     with pytest.raises(TargetError, match=near):
         resolve_cpu("llvm " + text)
+
+
+def test_the_abi_of_floats_on_arm():
+    target = "llvm -mtriple=thumbv7em-none-eabi -mcpu=cortex-m7"
+    assert "+soft-float" in resolve_cpu(f"{target} -mfloat-abi=soft").features
+    assert resolve_cpu(f"{target} -mfloat-abi=softfp").features == resolve_cpu(target).features
+    with pytest.raises(TargetError, match="softfp"):
+        resolve_cpu(f"{target} -mfloat-abi=hard")
+    assert "+soft-float" not in resolve_cpu("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64 -mfloat-abi=soft").features

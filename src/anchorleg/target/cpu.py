@@ -112,13 +112,23 @@ def _resolve(triple: str, cpu: str, attrs: tuple[str, ...], float_abi: str) -> C
     whole_host = not triple and not cpu
     full_triple = triple or host_triple
     name, plus = _cpu_and_extensions(cpu)
-    extra = tuple(a if a[:1] in "+-" else f"+{a}" for a in attrs) + plus
+    extra = tuple(a if a[:1] in "+-" else f"+{a}" for a in attrs) + plus + _float_abi_features(full_triple, float_abi)
     features = (host_features if whole_host else ()) + extra
     name = name or (host_name if whole_host else "generic" if arch_of(full_triple) != "x86_64" else "x86-64")
     facts = _probe(full_triple, name, features)
     is_host = whole_host or _machine_part(full_triple) == _machine_part(host_triple) and name == host_name
     sizes = _host_caches() if is_host else (32 << 10, 512 << 10, 8 << 20)
     return CpuInfo(full_triple, name, features, l1_bytes=sizes[0], l2_bytes=sizes[1], l3_bytes=sizes[2], is_host=is_host, **facts)
+
+
+def _float_abi_features(triple: str, float_abi: str) -> tuple[str, ...]:
+    """What ``-mfloat-abi`` means for LLVM's switches; TargetError for an ABI that its code generator does not have here."""
+    if arch_of(triple) != "arm" or float_abi in ("", "softfp"):
+        return ()
+    if float_abi == "soft":
+        return ("+soft-float",)
+    raise TargetError(f"-mfloat-abi={float_abi}: functions that LLVM compiles here take floats in integer registers, so they go together with code "
+                      "compiled with -mfloat-abi=softfp (floating-point instructions) or soft (none): choose one of these, or the target c")
 
 
 _ALIASES = {"apple-latest": "apple-m4"}
