@@ -16,6 +16,9 @@ from .....support.errors import ArgumentError, UnsupportedOpError
 from ..context import NodeContext
 from ..make import call, const, transpose, where
 from ..registry import op
+from ..resampling import by_scale, by_size, check
+from ..resampling import resample as resample_unknown
+from .index import size_of
 from .linear import matmul
 
 _FEW = 4  # taps: more are a matrix product
@@ -213,16 +216,31 @@ def _by_scales(n: NodeContext, x: RelayExpr, spec: Spec, axes: Sequence[int], sc
         larger = _enlarged(n, x, spec, scales)
         if larger is not None:
             return larger
-    return resize(n, x, spec, _axes_by_scales(_known_dims(n, x, axes, scales), axes, scales, roi))
+    if not _is_known(n.dims(x), axes, scales):
+        return _of_unknown_sizes(n, x, spec, axes, const(list(scales), "float32"), False)
+    return resize(n, x, spec, _axes_by_scales(n.dims(x), axes, scales, roi))
 
 
-def _known_dims(n: NodeContext, x: RelayExpr, axes: Sequence[int], factors: Sequence[float] | None) -> Sequence[Any]:
-    """The dimensions, of which those that are really resized must be known."""
-    dims = n.dims(x)
+def _is_known(dims: Sequence[Any], axes: Sequence[int], factors: Sequence[float]) -> bool:
+    """Whether the sizes of the axes that are really resized are known."""
+    return all(isinstance(dims[at], int) or i < len(factors) and factors[i] == 1 for i, at in enumerate(axes))
+
+
+def _of_unknown_sizes(n: NodeContext, x: RelayExpr, spec: Spec, axes: Sequence[int], wanted: RelayExpr, sized: bool) -> RelayExpr:
+    """``x`` resized by scales or to sizes (a vector) where these, or the sizes of ``x``, are known to a running model only."""
+    check(spec)
+    known = n.builder.partial.get(wanted) if sized else n.value(wanted)
+    (wanted,) = n.settled(wanted)
+    y = x if spec.mode == "nearest" or "float" in n.dtype(x) else call("cast", x, dtype="float32")
     for i, at in enumerate(axes):
-        if not isinstance(dims[at], int) and not (factors is not None and i < len(factors) and factors[i] == 1):
-            raise UnsupportedOpError("the sizes of the axes that are resized must be known: give the sizes of the model's inputs")
-    return dims
+        dim, one = n.dims(x)[at], None if known is None else known[i]
+        if one is dim or isinstance(one, int) and one == dim or one is not None and not sized and one == 1:
+            continue
+        size = size_of(n, x, at, "int64")
+        entry = n.to(call("take", wanted, const(i, "int64"), axis=0, batch_dims=0, mode="clip"), "int64" if sized else "float32")
+        stretch = (by_size if sized else by_scale)(const(size, "int64") if isinstance(size, int) else size, entry)
+        (y,) = n.settled(resample_unknown(n, y, at, spec, stretch))
+    return n.to(y, n.dtype(x))
 
 
 @op("Upsample")
@@ -252,13 +270,25 @@ def resize_v11(n: NodeContext) -> RelayExpr:
     roi: Sequence[float] = ()
     if spec.coordinates == "tf_crop_and_resize":
         roi = n.known(1, "roi").reshape(-1)  # type: ignore[union-attr]
-    scales, sizes = n.known(2, "scales"), n.known_ints(3, "sizes")
-    if scales is not None and scales.size:
-        return _by_scales(n, x, spec, axes, scales.reshape(-1), tuple(roi))
-    if sizes is None:
+    scales = n.input(2)
+    if scales is not None and n.dims(scales) != (0,):
+        value = n.value(scales)
+        if value is None:
+            return _of_unknown_sizes(n, x, spec, axes, scales, False)
+        return _by_scales(n, x, spec, axes, value.reshape(-1), tuple(roi))
+    if n.input(3) is None:
         raise ArgumentError("neither scales nor sizes are given")
-    dims = _known_dims(n, x, axes, None)
-    return resize(n, x, spec, _axes_by_sizes(dims, axes, sizes, tuple(roi), n.attr("keep_aspect_ratio_policy", "stretch")))
+    return _to_sizes(n, x, spec, axes, roi)
+
+
+def _to_sizes(n: NodeContext, x: RelayExpr, spec: Spec, axes: Sequence[int], roi: Sequence[float]) -> RelayExpr:
+    """``x`` resized to the sizes of input 3."""
+    sizes, dims, policy = n.value(n.need(3)), n.dims(x), n.attr("keep_aspect_ratio_policy", "stretch")
+    if sizes is not None and _is_known(dims, axes, ()):
+        return resize(n, x, spec, _axes_by_sizes(dims, axes, [int(s) for s in sizes.reshape(-1)], tuple(roi), policy))
+    if policy != "stretch":
+        raise UnsupportedOpError(f"keep_aspect_ratio_policy {policy!r} needs known sizes: give the sizes of the model's inputs with shape={{name: (…)}}")
+    return _of_unknown_sizes(n, x, spec, axes, n.need(3), True)
 
 
 __all__ = ["Axis", "Spec", "resize", "taps"]

@@ -1,0 +1,138 @@
+"""Resampling along axes whose sizes, before or after, only a running model knows.
+
+Places and weights are worked out in the model, in float32 as other runtimes do it: for each place of the result the place in
+the data that it shows, and the few elements around it with what each counts.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+
+from ....ir.expr import RelayExpr
+from ....support.errors import ArgumentError, UnsupportedOpError
+from ...op.transform.create import arange
+from .context import NodeContext
+from .make import call, cast, const, expand_dims, where
+
+if TYPE_CHECKING:
+    from .ops.resize import Spec
+
+
+class Stretch(NamedTuple):
+    """One axis: int64 scalars for its sizes before and after, and the float32 scale between them."""
+
+    size: RelayExpr
+    out: RelayExpr
+    scale: RelayExpr
+
+
+def number(value: float) -> RelayExpr:
+    """A float32 scalar."""
+    return const(value, "float32")
+
+
+def _int(value: int) -> RelayExpr:
+    return const(value, "int64")
+
+
+def _float(x: RelayExpr) -> RelayExpr:
+    return cast(x, "float32")
+
+
+def _half_pixel(x: RelayExpr, s: Stretch) -> RelayExpr:
+    return call("subtract", call("divide", call("add", x, number(0.5)), s.scale), number(0.5))
+
+
+def _where_several(s: Stretch, places: RelayExpr) -> RelayExpr:
+    return where(call("greater", s.out, _int(1)), places, number(0))
+
+
+def _align_corners(x: RelayExpr, s: Stretch) -> RelayExpr:
+    last = call("maximum", call("subtract", _float(s.out), number(1)), number(1))
+    return _where_several(s, call("divide", call("multiply", x, call("subtract", _float(s.size), number(1))), last))
+
+
+_COORDINATES: dict[str, Callable[[RelayExpr, Stretch], RelayExpr]] = {
+    "half_pixel": _half_pixel,
+    "pytorch_half_pixel": lambda x, s: _where_several(s, _half_pixel(x, s)),
+    "align_corners": _align_corners,
+    "asymmetric": lambda x, s: call("divide", x, s.scale),
+    "tf_half_pixel_for_nn": lambda x, s: call("divide", call("add", x, number(0.5)), s.scale),
+}
+
+_ROUND: dict[str, Callable[[RelayExpr], RelayExpr]] = {
+    "round_prefer_floor": lambda x: call("ceil", call("subtract", x, number(0.5))),
+    "round_prefer_ceil": lambda x: call("floor", call("add", x, number(0.5))),
+    "floor": lambda x: call("floor", x),
+    "ceil": lambda x: call("ceil", x),
+}
+
+
+def _linear(t: RelayExpr, a: float) -> RelayExpr:
+    return call("maximum", call("subtract", number(1), call("abs", t)), number(0))
+
+
+def _polynomial(t: RelayExpr, factors: list[float]) -> RelayExpr:
+    """The value of a polynomial, its factors from the highest power down."""
+    total = number(factors[0])
+    for f in factors[1:]:
+        total = call("add", call("multiply", total, t), number(f))
+    return total
+
+
+def _cubic(t: RelayExpr, a: float) -> RelayExpr:
+    t = call("abs", t)
+    near, far = _polynomial(t, [a + 2, -(a + 3), 0, 1]), _polynomial(t, [a, -5 * a, 8 * a, -4 * a])
+    return where(call("less_equal", t, number(1)), near, where(call("less", t, number(2)), far, number(0)))
+
+
+_TAPS = {"linear": ((0, 1), _linear), "cubic": ((-1, 0, 1, 2), _cubic)}
+
+
+def check(spec: Spec) -> None:
+    """UnsupportedOpError for a way of resampling that needs known sizes."""
+    if spec.antialias or spec.exclude_outside or spec.coordinates not in _COORDINATES:
+        what = "antialias" if spec.antialias else "exclude_outside" if spec.exclude_outside else f"coordinate_transformation_mode {spec.coordinates!r}"
+        raise UnsupportedOpError(f"{what} needs the sizes of the axes that are resized: give the sizes of the model's inputs with shape={{name: (…)}}")
+    if spec.mode == "nearest" and spec.nearest not in _ROUND:
+        raise ArgumentError(f"nearest_mode must be one of {', '.join(_ROUND)}, got {spec.nearest!r}")
+
+
+def resample(n: NodeContext, x: RelayExpr, at: int, spec: Spec, stretch: Stretch) -> RelayExpr:
+    """``x`` (of floats, unless the nearest element is taken) resampled along axis ``at``."""
+    steps = arange(stretch.out, dtype="int64")
+    places, last = _COORDINATES[spec.coordinates](_float(steps), stretch), call("subtract", stretch.size, _int(1))
+
+    def taken(place: RelayExpr) -> RelayExpr:
+        inside = call("maximum", call("minimum", cast(place, "int64"), last), _int(0))
+        return call("take", x, inside, axis=at, batch_dims=0, mode="clip")
+
+    if spec.mode == "nearest":
+        return taken(_ROUND[spec.nearest](places))
+    (places,) = n.settled(places)
+    taps, weight = _TAPS[spec.mode]
+    base, total = call("floor", places), None
+    for step in taps:
+        place = call("add", base, number(step))
+        part = call("multiply", taken(place), _along(n, weight(call("subtract", places, place), spec.cubic_a), n.rank(x) - 1 - at, n.dtype(x)))
+        total = part if total is None else call("add", total, part)
+    return total  # type: ignore[return-value]
+
+
+def _along(n: NodeContext, weights: RelayExpr, behind: int, dtype: str) -> RelayExpr:
+    """A vector as weights of an axis with that many axes behind it."""
+    return expand_dims(cast(weights, dtype, "float32"), 1, behind)
+
+
+def by_scale(size: RelayExpr, scale: Any) -> Stretch:
+    """An axis stretched by a scale (a float, or a float32 scalar): the new size is rounded down."""
+    if not isinstance(scale, RelayExpr):
+        scale = number(float(scale))
+    return Stretch(size, cast(call("floor", call("multiply", _float(size), scale)), "int64"), scale)
+
+
+def by_size(size: RelayExpr, out: RelayExpr) -> Stretch:
+    """An axis stretched to a size."""
+    return Stretch(size, out, call("divide", _float(out), _float(size)))
+
+
+__all__ = ["Stretch", "by_scale", "by_size", "check", "resample"]
