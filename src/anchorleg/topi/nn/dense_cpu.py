@@ -109,7 +109,8 @@ def _columns(anchor: Operation, lanes: int) -> int:
     """Columns per tile: for packed weights a divisor of the block."""
     columns = extent_of(anchor.axis[-1])
     if columns is None:  # of a copy, tiles may read past the end; else the remainder, which goes element by element, is short
-        return 2 * lanes if anchor.input_tensors[1].op.tag == "transposed_copy" else lanes
+        batched = all(extent_of(iv) is not None for iv in anchor.axis[:-2])
+        return 2 * lanes if batched and anchor.input_tensors[1].op.tag == "transposed_copy" else lanes
     if anchor.tag != "dense_pack":
         return column_tile(columns, lanes)
     block = dims(anchor.input_tensors[1])[2]

@@ -289,3 +289,22 @@ def test_repeating_pixels_needs_no_sizes() -> None:
     node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode="nearest")
     proto = model([node], {"x": f(1, 2, 3, 4)}, ["y"], 13, {"s": np.array([1, 1, 2, 3], np.float32)}, {"x": [1, 2, "h", "w"]})
     np.testing.assert_array_equal(ours(proto, {"x": f(1, 2, 3, 4)})[0], f(1, 2, 3, 4).repeat(2, 2).repeat(3, 3))
+
+
+def test_sizes_of_a_computed_shape_that_are_numbers_are_told() -> None:
+    """A shape from another input's sizes: what stays a number is in the type, so that products after it know how long their rows are."""
+    from onnx import numpy_helper
+
+    import anchorleg
+    from anchorleg.runtime.vm import VirtualMachine
+
+    nodes = [helper.make_node("Shape", ["like"], ["sizes"]), helper.make_node("Concat", ["sizes", "rest"], ["shape"], axis=0),
+             helper.make_node("Reshape", ["x", "shape"], ["y"])]
+    ins = [helper.make_tensor_value_info("x", 1, ["a", "b", 24]), helper.make_tensor_value_info("like", 1, ["p", "q"])]
+    graph = helper.make_graph(nodes, "g", ins, [helper.make_tensor_value_info("y", 1, None)], [numpy_helper.from_array(np.array([-1, 8]), "rest")])
+    mod, params = relay.frontend.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
+    result = relay.transform.InferType()(mod)["main"].ret_type
+    assert result.dims[-1] == 8 and not any(isinstance(d, int) for d in result.dims[:-1])
+    x = np.arange(2 * 3 * 24, dtype=np.float32).reshape(2, 3, 24)
+    got = VirtualMachine(relay.vm.compile(mod, "llvm", params=params), anchorleg.cpu(0)).invoke("main", x, np.zeros((3, 2), np.float32)).numpy()
+    np.testing.assert_array_equal(got, x.reshape(3, 2, 3, 8))

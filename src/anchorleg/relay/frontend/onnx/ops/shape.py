@@ -47,7 +47,13 @@ def _reshape_to(n: NodeContext, data: RelayExpr, shape: RelayExpr) -> RelayExpr:
         sizes = [_size_or_copy(v, dims[i] if i < len(dims) else None) for i, v in enumerate(value)]
         if sizes.count(None) + sizes.count(-1) <= 1 and not any(isinstance(v, int) and v == 0 for v in value):
             return reshape(data, [-1 if s is None else s for s in sizes])
-    return dyn.reshape(data, shape, bool(n.attr("allowzero", 0)))
+    return _told(dyn.reshape(data, shape, bool(n.attr("allowzero", 0))), value)
+
+
+def _told(y: RelayExpr, value: Sequence[Any] | None) -> RelayExpr:
+    """A tensor reshaped to a computed shape, with those of its sizes in its type that are numbers whatever the input."""
+    sizes = [v if isinstance(v, int) and v > 0 else 0 for v in (() if value is None else value)]
+    return reshape(y, sizes) if any(sizes) else y
 
 
 def _size_or_copy(value: Any, dim: Any) -> int | None:
