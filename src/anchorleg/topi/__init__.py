@@ -11,6 +11,7 @@ from .math import *  # noqa: F401,F403
 from .reduction import *  # noqa: F401,F403
 from .utils import InvalidShapeError
 from .argwhere import argwhere, unique
+from .einsum import einsum
 from .scan import cumprod, cumsum
 from .scatter import scatter_elements, scatter_nd
 from .signal import dft, stft

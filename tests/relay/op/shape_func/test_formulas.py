@@ -118,3 +118,20 @@ def test_special_values_of_a_new_shape_that_come_at_run_time(given, want, known)
     run = relay.create_executor("vm", mod=IRModule.from_expr(relay.Function([x, shape], relay.reshape(x, shape)))).evaluate()
     data = np.arange(24, dtype="float32").reshape(2, 3, 4)
     np.testing.assert_array_equal(run(data, np.array(given)).numpy(), data.reshape(want))
+
+
+def einsum_of_unknown_sizes():
+    x, y = relay.var("x", shape=(relay.Any(), relay.Any())), relay.var("y", shape=(relay.Any(), 4))
+    mod = IRModule.from_expr(relay.Function([x, y], relay.einsum([x, y], "ij,jk->ik")))
+    return VirtualMachine(relay.vm.compile(mod, "llvm"), cpu())
+
+
+@pytest.mark.parametrize("left, right", [((2, 3), (3, 4)), ((5, 1), (3, 4)), ((2, 3), (1, 4)), ((0, 3), (3, 4))])
+def test_einsum_of_sizes_known_at_run_time(left, right):
+    x, y = (np.random.default_rng(0).standard_normal(s).astype("float32") for s in (left, right))
+    np.testing.assert_allclose(einsum_of_unknown_sizes().run(x, y).numpy(), np.einsum("ij,jk->ik", x, y), rtol=1e-5, atol=1e-6)
+
+
+def test_einsum_of_sizes_that_turn_out_not_to_fit_is_refused():
+    with pytest.raises(Exception, match="neither equal nor 1"):
+        einsum_of_unknown_sizes().run(np.ones((2, 3), "float32"), np.ones((5, 4), "float32"))

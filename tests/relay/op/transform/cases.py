@@ -102,6 +102,10 @@ JOIN = [
     case("stack-0", lambda a, b: op.stack([a, b], 0), [A, A + 1], np.stack([A, A + 1])),
     case("stack-last", lambda a, b: op.stack([a, b], -1), [A, A + 1], np.stack([A, A + 1], -1)),
     case("stack-scalar", lambda a, b: op.stack([a, b], 0), [S, S], np.stack([S, S])),
+    *(case(f"einsum-{e}", lambda *p, e=e: op.einsum(p, e), x, np.einsum(e, *x)) for e, x in [
+        ("ij,jk->ik", [A, B[:, :1].repeat(3, 1).T.copy()]), ("ij,ij->i", [A[:1], A]), ("...j->...", [X]), ("ijk->kji", [X]), ("...ij,...kj", [X, X[:1]]),
+        ("i,i,i->", [V, V, V]), ("ii->i", [np.arange(9).reshape(3, 3)]), ("ij,kj,lj->kil", [A, A + 1, A]), ("a...b,b->...a", [X, f32(4)]), ("i,j", [A[0], A[1]]),
+        ("ij->", [A.astype(np.float16)])]),
     case("split-3", lambda p: op.split(p, 3, 1), [X], tuple(np.split(X, 3, 1))),
     case("split-at", lambda p: op.split(p, (1, 3), -1), [X], tuple(np.split(X, (1, 3), 2))),
     case("split-8-of-12", lambda p: op.split(p, (8,), 1), [f32(7, 12)], None),

@@ -1,9 +1,11 @@
 """The shape rules of all operators whose results' sizes are formulas."""
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Sequence
 
+from ....support.einsum import checked_equation, label_sizes
 from ..reduce import reduced_axes, reduced_dims
 from ..transform.slice import slice_axes
 from .dims import Dim, product
@@ -329,6 +331,14 @@ def _stack(c: ShapeCase) -> list[list[Dim]]:
         dims = [c.agree(a, b, "stacked tensors differ in size") for a, b in zip(dims, other.dims)]
     axis = c.attrs.axis % (len(dims) + 1)
     return [[*dims[:axis], len(c.args), *dims[axis:]]]
+
+
+@shape_rule("einsum")
+def _einsum(c: ShapeCase) -> list[list[Dim]]:
+    terms, result = checked_equation(c.attrs.equation, [len(a.dims) for a in c.args])
+    sizes = label_sizes(terms, [a.dims for a in c.args])
+    agreed = {label: functools.reduce(lambda a, b: _broadcast_dim(c, a, b), found) for label, found in sizes.items()}
+    return [[agreed[label] for label in result]]
 
 
 @shape_rule("split")

@@ -8,6 +8,7 @@ from ....target.generic_func import generic_func
 from ....topi import transform, transpose_schedule
 from ....topi.argwhere import argwhere, unique
 from ....topi.broadcast import broadcast_to
+from ....topi.einsum import einsum
 from ....topi.tag import INJECTIVE as INJECTIVE_TAG
 from ....topi.scan import cumprod, cumsum
 from ....topi.scatter import scatter_elements, scatter_nd
@@ -133,6 +134,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "stft": lambda attrs, inputs, out_type: [stft(inputs[0], attrs.n_fft, attrs.hop_length, attrs.win_length, inputs[1],
                                                          attrs.normalized, attrs.onesided, out_type.dims)],
     "dft": lambda attrs, inputs, out_type: dft(inputs[0], inputs[1], attrs.inverse),
+    "einsum": lambda attrs, inputs, out_type: [einsum(attrs.equation, *inputs)],
 }
 
 for _name, _compute in INJECTIVE.items():

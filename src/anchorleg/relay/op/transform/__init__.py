@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from .broadcast import broadcast_to, broadcast_to_like, collapse_sum_like, collapse_sum_to, repeat, tile, where
 from .create import arange, meshgrid
+from .einsum import einsum
 from .flip import reverse, reverse_sequence, sequence_mask
 from .fourier import dft, stft
 from .index import adv_index, gather, gather_nd, one_hot, take, unravel_index
@@ -19,7 +20,7 @@ from .unique import unique
 from .window import sliding_window
 
 __all__ = ["adv_index", "arange", "argwhere", "broadcast_to", "broadcast_to_like", "collapse_sum_like", "collapse_sum_to", "concatenate",
-           "cumprod", "cumsum", "dft", "expand_dims", "gather", "gather_nd", "invert_permutation", "layout_transform", "matrix_set_diag",
+           "cumprod", "cumsum", "dft", "einsum", "expand_dims", "gather", "gather_nd", "invert_permutation", "layout_transform", "matrix_set_diag",
            "meshgrid", "ndarray_size", "one_hot", "repeat", "reshape", "reshape_like", "reverse", "reverse_reshape", "reverse_sequence",
            "scatter", "scatter_add", "scatter_elements", "scatter_nd", "segment_sum", "sequence_mask", "shape_of", "slice_like",
            "sliding_window", "sparse_fill_empty_rows", "sparse_reshape", "sparse_to_dense", "split", "squeeze", "stack", "stft",

@@ -16,7 +16,7 @@ from .linear import Lin
 from .module_text import ModuleText
 from .statements import STATIC_SIZE, TASK_SIZE, Statements, Workspace
 from .types import llvm_type
-from .usage import Usage, bodies_of, expressions_of, operands
+from .usage import Usage, bodies_of, expressions_of, operands, size_variable
 
 
 @dataclass(frozen=True)
@@ -280,9 +280,10 @@ def implicit_variables(func: PrimFunc) -> list[tuple[tir.Var, tuple[int, str, in
             continue
         places = [("shape", d, e) for d, e in enumerate(buffer.shape)] + [("stride", d, e) for d, e in enumerate(buffer.strides)]
         for what, dim, e in [*places, ("offset", 0, buffer.elem_offset)]:
-            if isinstance(e, tir.Var) and id(e) not in known:
-                known.add(id(e))
-                found.append((e, (i, what, dim)))
+            size = size_variable(e)
+            if size is not None and id(size) not in known:
+                known.add(id(size))
+                found.append((size, (i, what, dim)))
     return found
 
 

@@ -18,6 +18,7 @@ from .builder import FunctionBuilder
 from .linear import Lin
 from .statements import STATIC_SIZE, TASK_SIZE, Statements, Workspace
 from .types import item_bytes, llvm_type
+from .usage import size_variable
 
 if TYPE_CHECKING:
     from .kernel import KernelEmitter
@@ -137,7 +138,7 @@ class PackedEntry:
     def _descriptor(self, i: int, buffer: Buffer) -> str:
         t = DataType(buffer.dtype)
         word = int(t.type_code) | t.bits << 8 | t.lanes << 16
-        extents = [str(e.value) if isinstance(e, IntImm) else getattr(e, "name", "?") for e in buffer.shape]
+        extents = [str(e.value) if isinstance(e, IntImm) else getattr(size_variable(e), "name", "?") for e in buffer.shape]
         shape = f"({', '.join(extents)}{',' if len(extents) == 1 else ''})"
         texts = [self.module.string(s) for s in (f"{self.k.symbol}: argument {i} ({buffer.name})", shape, buffer.dtype)]
         numbers = [len(buffer.shape), word, item_bytes(buffer.dtype), int(t.is_bool)]
@@ -146,11 +147,13 @@ class PackedEntry:
 
     def _bind_shape(self, i: int, buffer: Buffer) -> None:
         for dim, extent in enumerate(buffer.shape):
-            if isinstance(extent, tir.Var) and id(extent) not in self.bound:
-                self._know(extent, self.em.ar.cast(self._extent(i, dim), "int64", extent.dtype))
+            size = size_variable(extent)
+            if size is not None and id(size) not in self.bound:
+                self._know(size, self.em.ar.cast(self._extent(i, dim), "int64", size.dtype))
         for dim, stride in enumerate(buffer.strides):
-            if isinstance(stride, tir.Var) and id(stride) not in self.bound:
-                self._know(stride, self.em.ar.cast(self._stride(i, buffer, dim), "int64", stride.dtype))
+            size = size_variable(stride)
+            if size is not None and id(size) not in self.bound:
+                self._know(size, self.em.ar.cast(self._stride(i, buffer, dim), "int64", size.dtype))
         if isinstance(buffer.elem_offset, tir.Var) and id(buffer.elem_offset) not in self.bound:
             offset = self.field(self.tensors[i], self.offset_at, "i64")
             self._know(buffer.elem_offset, self.b.op(f"sdiv i64 {offset}, {item_bytes(buffer.dtype)}", offset))

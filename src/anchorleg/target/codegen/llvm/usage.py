@@ -259,3 +259,10 @@ def _plus(a: Any, b: Any) -> Any:
     for v, c in b[1]:
         table.setdefault(id(v), [v, 0])[1] += c
     return (a[0] + b[0], tuple((v, c) for v, c in table.values() if c))
+
+
+def size_variable(e: Any) -> tir.Var | None:
+    """The variable that a shape's entry is, directly or widened to the 64 bits of sizes."""
+    if isinstance(e, tir.Cast) and e.dtype == "int64" and e.value.dtype.startswith("int"):
+        e = e.value
+    return e if isinstance(e, tir.Var) else None

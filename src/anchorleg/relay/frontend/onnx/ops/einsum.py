@@ -6,11 +6,12 @@ or free (in one); the others are summed over.
 from __future__ import annotations
 
 import math
-import re
 from typing import NamedTuple, Sequence
 
 from .....ir.expr import RelayExpr
+from .....support.einsum import parse_equation
 from .....support.errors import ArgumentError
+from ....expr import Tuple
 from ..context import NodeContext
 from ..make import call, reduce, reshape, slice_axis, transpose
 from ..registry import op
@@ -22,28 +23,6 @@ class Labelled(NamedTuple):
 
     expr: RelayExpr
     labels: str
-
-
-def parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
-    """(labels of each operand, labels of the result), an ellipsis replaced by capital letters not otherwise used."""
-    equation = equation.replace(" ", "")
-    left, arrow, right = equation.partition("->")
-    terms = left.split(",")
-    if len(terms) != len(ranks) or not re.fullmatch(r"[A-Za-z.,]*", left + right):
-        raise ArgumentError(f"the equation {equation!r} does not fit {len(ranks)} operands")
-    free = [c for c in map(chr, [*range(0x3B1, 0x3CA)])]  # Greek letters cannot occur in an equation
-    width = max((r - len(t.replace("...", "")) for t, r in zip(terms, ranks) if "..." in t), default=0)
-    dots = free[:width]
-    found = []
-    for term, rank in zip(terms, ranks):
-        labels = term.replace("...", "".join(dots[width - (rank - len(term.replace("...", ""))):]) if "..." in term else "")
-        if len(labels) != rank:
-            raise ArgumentError(f"the equation {equation!r} gives {len(labels)} labels to an operand of {rank} dimensions")
-        found.append(labels)
-    if arrow:
-        return found, right.replace("...", "".join(dots))
-    joined = "".join(found)
-    return found, "".join(dots) + "".join(sorted(c for c in set(joined) if joined.count(c) == 1 and c not in dots))
 
 
 def _diagonals(n: NodeContext, x: Labelled) -> Labelled:
@@ -96,11 +75,36 @@ def _outer(n: NodeContext, a: Labelled, b: Labelled) -> Labelled:
     return Labelled(call("multiply", spread(a), spread(b)), labels)
 
 
+def _of_unknown_sizes(n: NodeContext, operands: Sequence[Labelled], result: str) -> RelayExpr:
+    """As a product of matrices where no axes have to be merged for it, and by Relay's operator otherwise."""
+    if len(operands) == 2 and all(len(set(x.labels)) == len(x.labels) for x in operands):
+        product = _plain_product(n, *operands, result)
+        if product is not None:
+            return product
+    return call("einsum", Tuple([x.expr for x in operands]), equation=n.attr("equation"))
+
+
+def _plain_product(n: NodeContext, a: Labelled, b: Labelled, result: str) -> RelayExpr | None:
+    """The product when one axis is summed over, one is of ``a`` alone, one is of ``b`` alone, and at most two are of both."""
+    batch = "".join(c for c in a.labels if c in b.labels and c in result)
+    summed = "".join(c for c in a.labels if c in b.labels and c not in result)
+    row, column = ("".join(c for c in x.labels if c not in y.labels) for x, y in ((a, b), (b, a)))
+    sizes = [d for x in (a, b) for c, d in zip(x.labels, n.dims(x.expr)) if c == summed]
+    if any(len(c) != 1 for c in (summed, row, column)) or len(batch) > 2 or sorted(result) != sorted(batch + row + column):
+        return None
+    if any(isinstance(d, int) and d == 1 for d in sizes):
+        return None  # it may be repeated, which products of matrices do not do
+    product = matmul(n, _ordered(n, a, batch + row + summed), _ordered(n, b, batch + summed + column))
+    return _ordered(n, Labelled(product, batch + row + column), result)
+
+
 @op("Einsum")
 def einsum(n: NodeContext) -> RelayExpr:
     """Products of elements, summed over labels that the result does not have."""
     operands = n.present()
-    terms, result = parse(n.attr("equation"), [n.rank(x) for x in operands])
+    terms, result = parse_equation(n.attr("equation"), [n.rank(x) for x in operands])
+    if not all(isinstance(d, int) for x in operands for d in n.dims(x)):
+        return _of_unknown_sizes(n, [Labelled(x, t) for x, t in zip(operands, terms)], result)
     pending = [_diagonals(n, Labelled(x, t)) for x, t in zip(operands, terms)]
     total = pending[0]
     for i, each in enumerate(pending[1:], 2):
