@@ -3,10 +3,13 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
+import numpy as np
+
 from .....ir.expr import RelayExpr
 from .....support.errors import ArgumentError, UnsupportedOpError
+from ....op.dyn import transform as dyn
 from ..context import NodeContext
-from ..make import call
+from ..make import call, concat, const, slice_axis
 from ..registry import op
 
 _DATA = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
@@ -55,6 +58,38 @@ def _same_total(dim: Any, kernel: int, stride: int, dilation: int) -> int:
     return max((-(-dim // stride) - 1) * stride + extent - dim, 0)
 
 
+def padded(n: NodeContext, x: RelayExpr, kernel: Sequence[int], strides: Sequence[int], dilation: Sequence[int],
+           value: RelayExpr | None = None) -> tuple[RelayExpr, list[int]]:
+    """(data, padding) of windows: where SAME with a stride meets unknown sizes, the data come padded (with ``value``, or zeros)."""
+    dims, auto = n.dims(x)[2:], n.attr("auto_pad", "NOTSET")
+    if auto not in ("SAME_UPPER", "SAME_LOWER") or all(isinstance(d, int) or s == 1 for d, s in zip(dims, strides)):
+        return x, padding(n, dims, kernel, strides, dilation)
+    extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilation)]
+    return _padded_to_fit(n, x, extents, strides, auto == "SAME_UPPER", n.like(0, x) if value is None else value), [0] * 2 * len(kernel)
+
+
+def _padded_to_fit(n: NodeContext, x: RelayExpr, extents: Sequence[int], strides: Sequence[int], upper: bool, value: RelayExpr) -> RelayExpr:
+    """``x`` padded as much as any size may ask for, and cut to what its sizes ask for."""
+    most = [_halves(e - 1, upper) for e in extents]
+    wide = call("nn.pad", x, value, pad_width=((0, 0), (0, 0), *most), pad_mode="constant")
+    rank, far = len(extents), np.iinfo(np.int64).max
+    size = slice_axis(call("shape_of", x, dtype="int64"), 0, 2, far)
+    step, extent = const(list(strides), "int64"), const(list(extents), "int64")
+    reach = call("multiply", call("floor_divide", call("subtract", size, const(1, "int64")), step), step)
+    total = call("maximum", call("subtract", call("add", reach, extent), size), const(0, "int64"))
+    less, before = call("floor_divide", total, const(2, "int64")), const([b for b, _ in most], "int64")
+    first = call("subtract", before, less if upper else call("subtract", total, less))
+    begin = concat([const([0, 0], "int64"), first], 0)
+    end = concat([const([far, far], "int64"), call("add", first, call("add", size, total))], 0)
+    (begin, end) = n.settled(begin, end)
+    return dyn.strided_slice(wide, begin, end, const([1] * (rank + 2), "int64"))
+
+
+def _halves(total: int, upper: bool) -> tuple[int, int]:
+    """A padding on two sides, the larger part behind (``upper``) or before."""
+    return (total // 2, total - total // 2) if upper else (total - total // 2, total // 2)
+
+
 def conv_of(n: NodeContext, x: RelayExpr, w: RelayExpr, out_dtype: str = "") -> RelayExpr:
     """The convolution that the node's attributes describe, without bias."""
     rank = spatial_rank(n, x)
@@ -63,7 +98,7 @@ def conv_of(n: NodeContext, x: RelayExpr, w: RelayExpr, out_dtype: str = "") -> 
     if kernel != list(dims[2:]):
         raise ArgumentError(f"kernel_shape {kernel} does not fit the weight of shape {dims}")
     strides, dilation = per_axis(n, "strides", rank), per_axis(n, "dilations", rank)
-    pads = padding(n, n.dims(x)[2:], kernel, strides, dilation)
+    x, pads = padded(n, x, kernel, strides, dilation)
     return call(f"nn.conv{rank}d", x, w, strides=strides, padding=pads, dilation=dilation, groups=n.attr("group", 1), channels=dims[0],
                 kernel_size=kernel, data_layout=_DATA[rank], kernel_layout="OI" + _SPACE[rank], out_dtype=out_dtype)
 

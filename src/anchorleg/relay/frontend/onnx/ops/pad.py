@@ -1,13 +1,16 @@
 """Padding: constant, edge, reflect, wrap; negative widths cut."""
 from __future__ import annotations
 
-from typing import Sequence
+from typing import Callable, Sequence
 
 from .....ir.expr import RelayExpr
 from .....support.errors import ArgumentError
+from ....op.transform.create import arange
+from ....op.type_relations import show
 from ..context import NodeContext
-from ..make import call, cast, const, reshape, slice_axis
+from ..make import call, cast, const, expand_dims, reshape, slice_axis, where
 from ..registry import op
+from .index import size_of
 
 Widths = Sequence[tuple[int, int]]
 
@@ -24,9 +27,55 @@ def pad_v11(n: NodeContext) -> RelayExpr:
     """Widths are an input, and so may be the axes they are for."""
     x, rank = n.need(0), n.rank(n.need(0))
     axes = n.known_ints(3, "axes")
-    widths = _pairs(n.known_ints(1, "pads") or [], rank, None if axes is None else n.axes(axes, rank))
-    value = n.input(2)
-    return pad(n, x, widths, n.like(0, x) if value is None else reshape(value, []))
+    axes = None if axes is None else n.axes(axes, rank)
+    value = n.like(0, x) if n.input(2) is None else reshape(n.need(2), [])
+    pads = n.value(n.need(1))
+    if pads is None:
+        return _of_unknown_widths(n, x, n.need(1), list(range(rank)) if axes is None else axes, value)
+    return pad(n, x, _pairs([int(p) for p in pads.reshape(-1)], rank, axes), value)
+
+
+def _of_unknown_widths(n: NodeContext, x: RelayExpr, pads: RelayExpr, axes: Sequence[int], value: RelayExpr) -> RelayExpr:
+    """``x`` padded by widths (a vector: befores, then afters) that only a running model knows: taken axis by axis from where each element comes from."""
+    if n.dims(pads) != (2 * len(axes),):
+        raise ArgumentError(f"pads needs {2 * len(axes)} entries, got shape {show(n.dims(pads))}")
+    known = n.builder.partial.get(pads)
+    (pads,) = n.settled(n.to(pads, "int64"))
+    for i, axis in enumerate(axes):
+        if known is not None and all(isinstance(w, int) and w == 0 for w in (known[i], known[i + len(axes)])):
+            continue
+        before, after = (call("take", pads, const(j, "int64"), axis=0, batch_dims=0, mode="clip") for j in (i, i + len(axes)))
+        (x,) = n.settled(_padded_axis(n, x, axis, before, after, value))
+    return x
+
+
+def _padded_axis(n: NodeContext, x: RelayExpr, axis: int, before: RelayExpr, after: RelayExpr, value: RelayExpr) -> RelayExpr:
+    """``x`` with one axis padded (or, by negative widths, cut)."""
+    found, mode = size_of(n, x, axis, "int64"), n.attr("mode", "constant")
+    if mode not in _SOURCES:
+        raise ArgumentError(f"mode must be one of {', '.join(_SOURCES)}, got {mode!r}")
+    size = const(found, "int64") if isinstance(found, int) else found
+    steps = arange(call("add", call("add", before, size), after), dtype="int64")
+    (places,) = n.settled(call("subtract", steps, before))
+    y = call("take", x, _SOURCES[mode](places, size), axis=axis, batch_dims=0, mode="clip")
+    if mode != "constant":
+        return y
+    inside = call("logical_and", call("greater_equal", places, const(0, "int64")), call("less", places, size))
+    return where(expand_dims(inside, 1, n.rank(x) - 1 - axis), y, value)
+
+
+def _reflected(places: RelayExpr, size: RelayExpr) -> RelayExpr:
+    """Places counted back from both ends."""
+    last = call("subtract", size, const(1, "int64"))
+    period = call("maximum", call("add", last, last), const(1, "int64"))
+    rest = call("floor_mod", places, period)
+    return call("minimum", rest, call("subtract", call("add", last, last), rest))
+
+
+# Where an element of a padded axis comes from.  Places outside are clipped by "take".
+_SOURCES: dict[str, Callable[[RelayExpr, RelayExpr], RelayExpr]] = {
+    "constant": lambda places, size: places, "edge": lambda places, size: places, "reflect": _reflected,
+    "wrap": lambda places, size: call("floor_mod", places, size)}
 
 
 def _pairs(pads: Sequence[int], rank: int, axes: Sequence[int] | None) -> Widths:

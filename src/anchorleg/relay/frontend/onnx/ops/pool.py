@@ -8,10 +8,11 @@ import numpy as np
 
 from .....ir.expr import RelayExpr
 from .....support.errors import UnsupportedOpError
+from ....op.dyn import transform as dyn
 from ..context import NodeContext
-from ..make import call, const, reduce, reshape, stack
+from ..make import call, concat, const, reduce, reshape, slice_axis, stack
 from ..registry import op
-from .conv import padding, per_axis, spatial_rank
+from .conv import padded, per_axis, spatial_rank
 from .elementwise import dtype_limits, is_float
 
 _LAYOUT = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
@@ -20,13 +21,14 @@ _LAYOUT = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 class _Window:
     """The window of a pooling node."""
 
-    def __init__(self, n: NodeContext, x: RelayExpr) -> None:
+    def __init__(self, n: NodeContext, x: RelayExpr, fill: RelayExpr | None = None) -> None:
+        """``data`` is ``x``, padded with ``fill`` (or zeros) where its sizes, which are not known, decide about the padding."""
         self.rank = spatial_rank(n, x)
-        self.dims = n.dims(x)[2:]
         self.size = list(n.attr("kernel_shape"))
         self.strides = per_axis(n, "strides", self.rank)
         self.dilation = per_axis(n, "dilations", self.rank)
-        self.pads = padding(n, self.dims, self.size, self.strides, self.dilation)
+        self.data, self.pads = padded(n, x, self.size, self.strides, self.dilation, fill)
+        self.dims = n.dims(self.data)[2:]
         self.ceil = bool(n.attr("ceil_mode", 0))
 
     def attrs(self) -> dict[str, Any]:
@@ -60,22 +62,22 @@ def _lowest(dtype: str) -> float | int:
 def max_pool(n: NodeContext) -> list[RelayExpr] | RelayExpr:
     """The largest element of each window, and where it is."""
     x = n.need(0)
-    window = _Window(n, x)
+    window = _Window(n, x, n.like(_lowest(n.dtype(x)), x))
     if n.wants(1):
         return _max_pool_with_places(n, x, window)
-    return call(f"nn.max_pool{window.rank}d", x, **window.attrs())
+    return call(f"nn.max_pool{window.rank}d", window.data, **window.attrs())
 
 
 def _taps(n: NodeContext, x: RelayExpr, window: _Window) -> list[RelayExpr]:
     """The data padded and shifted to each entry of the window."""
     fill = n.like(_lowest(n.dtype(x)), x)
-    padded = call("nn.pad", x, fill, pad_width=((0, 0), (0, 0), *window.covering()), pad_mode="constant")
+    wide = call("nn.pad", x, fill, pad_width=((0, 0), (0, 0), *window.covering()), pad_mode="constant")
     out, axes = window.out(), tuple(range(2, 2 + window.rank))
     found = []
     for tap in np.ndindex(*window.size):
         begin = [t * d for t, d in zip(tap, window.dilation)]
         end = [b + (o - 1) * s + 1 for b, o, s in zip(begin, out, window.strides)]
-        found.append(call("strided_slice", padded, begin=begin, end=end, strides=window.strides, axes=axes, slice_mode="end"))
+        found.append(call("strided_slice", wide, begin=begin, end=end, strides=window.strides, axes=axes, slice_mode="end"))
     return found
 
 
@@ -108,7 +110,14 @@ def average_pool(n: NodeContext) -> RelayExpr:
 def averages(n: NodeContext, x: RelayExpr) -> RelayExpr:
     """The mean of each window of ``x`` that the node's attributes describe."""
     window = _Window(n, x)
-    return call(f"nn.avg_pool{window.rank}d", x, **window.attrs(), count_include_pad=bool(n.attr("count_include_pad", 0)))
+    whole = bool(n.attr("count_include_pad", 0))
+    means = call(f"nn.avg_pool{window.rank}d", window.data, **window.attrs(), count_include_pad=whole)
+    if whole or window.data is x:
+        return means
+    sizes = slice_axis(call("shape_of", x, dtype="int64"), 0, 2, np.iinfo(np.int64).max)
+    ones = dyn.broadcast_to(n.like(1, x), concat([const([1, 1], "int64"), sizes], 0))
+    covered = call(f"nn.avg_pool{window.rank}d", _Window(n, ones).data, **window.attrs(), count_include_pad=True)  # the part of a window that is data
+    return call("divide", means, covered)
 
 
 @op("LpPool")
@@ -116,7 +125,7 @@ def lp_pool(n: NodeContext) -> RelayExpr:
     """The p-norm of each window."""
     x, p = n.need(0), n.attr("p", 2)
     window = _Window(n, x)
-    powers = _power(n, x, p)
+    powers = _power(n, window.data, p)
     if any(window.pads) or window.ceil:
         powers = call("nn.pad", powers, n.like(0, x), pad_width=((0, 0), (0, 0), *window.covering()), pad_mode="constant")
     attrs = {**window.attrs(), "padding": [0] * 2 * window.rank, "ceil_mode": False}
