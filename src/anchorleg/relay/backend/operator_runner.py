@@ -10,7 +10,7 @@ from ...ir.op import Op
 from ...ir.type import FuncType, TensorType, TupleType, Type
 from ...runtime import ndarray
 from ...runtime.dtype import dtype_name, numpy_dtype
-from ...support.errors import ArgumentError, TypeMismatchError
+from ...support.errors import AnchorlegError, ArgumentError, TypeMismatchError
 from ..expr import Call, Var
 from ..function import Function
 from ..op.registry import evaluate
@@ -61,9 +61,14 @@ class NumpyRunner:
 
     def __call__(self, call: Call, args: list[Any]) -> Any:
         ty = self.result_type(call, args)
-        if is_static(ty) and _is_empty(ty):
+        if is_static(ty) and _is_empty(ty) and call.op.name not in _BY_RULE:  # type: ignore[attr-defined]
             return unflatten([np.empty(t.concrete_shape, numpy_dtype(t.dtype)) for t in flatten_tensor_types(ty)], ty)
-        return evaluate(call.op, call.attrs, args, ty)
+        try:
+            return evaluate(call.op, call.attrs, args, ty)
+        except (ValueError, IndexError, ZeroDivisionError) as e:  # as numpy says it
+            if isinstance(e, AnchorlegError):
+                raise
+            raise ArgumentError(f"{call.op.name} cannot be evaluated for these arguments: {e}") from e  # type: ignore[attr-defined]
 
     def result_type(self, call: Call, args: list[Any]) -> Type:
         """The result's type for these very arguments."""
@@ -113,9 +118,7 @@ class JitRunner(NumpyRunner):
 
     def _compile(self, call: Call, args: list[Any]) -> tuple[Any, Type] | None:
         func = _typed_function(call, args)
-        if not is_static(func.ret_type) or _is_empty(func.ret_type) or not _has_strategy(call.op):  # type: ignore[arg-type]
-            return None
-        return self.compiler.jit(func, self.target), func.ret_type
+        return (self.compiler.jit(func, self.target), func.ret_type) if _is_compiled(func, call.op, args) else None  # type: ignore[arg-type]
 
 
 def _with_sizes(func: Function, sizes: list[np.ndarray]) -> Function:
@@ -142,6 +145,16 @@ def map_tensor_types(ty: Type, fn: Any) -> Type:
 def _is_empty(ty: Type) -> bool:
     """Whether a result has no elements, and needs no kernel."""
     return all(0 in t.concrete_shape for t in flatten_tensor_types(ty))
+
+
+_BY_RULE = ("strided_set",)  # whose arguments must fit in ways that only their elements tell
+
+
+def _is_compiled(func: Function, op: Op, args: list[Any]) -> bool:
+    """Whether a call is computed by a kernel: its sizes are known and there is something to compute."""
+    if not is_static(func.ret_type) or _is_empty(func.ret_type) or any(np.size(a) == 0 for a in flatten(tuple(args))):
+        return False
+    return op.name not in _BY_RULE and _has_strategy(op)
 
 
 def _has_strategy(op: Op) -> bool:

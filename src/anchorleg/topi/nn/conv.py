@@ -12,6 +12,7 @@ from ... import te
 from ...ir.expr import PrimExpr
 from ...support.errors import ArgumentError
 from ...te.tensor import Tensor
+from ...tir import op as tir_op
 from ...tir.data_layout import BijectiveLayout, Layout
 from .common import dims, ints, pads_of, windows
 from .pad import pad_axes
@@ -36,7 +37,7 @@ def conv(data: Tensor, kernel: Tensor, strides: Any, padding: Any, dilation: Any
     if grouped_axis:
         wshape = [wshape[0] * wshape[1], *wshape[2:]]
     per_group = shape[1] // groups
-    channels = wshape[0] * wshape[1] // per_group if groups > 1 else wshape[0]
+    channels = wshape[0] * wshape[1] // _divisor(per_group) if groups > 1 else wshape[0]
     size = wshape[2:]
     space = [windows(e, p, k, d, s) for e, p, k, d, s in zip(shape[2:], pads, size, dil, stride)]
     padded = pad_axes(data, [Layout(data_layout).index_of(a) for a in _DATA[rank][2:]], pads)
@@ -46,19 +47,30 @@ def conv(data: Tensor, kernel: Tensor, strides: Any, padding: Any, dilation: Any
 
     def element(*index: Any) -> PrimExpr:
         n, oc, *at = to_out.forward_index(index)
-        c = rc if groups == 1 else oc // (channels // groups) * per_group + rc
+        c = rc if groups == 1 else oc // _divisor(channels // groups) * per_group + rc
         x = padded(*to_data.backward_index([n, c, *[p * s + t * d for p, s, t, d in zip(at, stride, taps, dil)]]))
-        w = kernel(*to_kernel.backward_index([*_weight_index(oc, rc, channels, groups, wshape, grouped_axis), *taps]))
+        w = kernel(*to_kernel.backward_index([*_weight_index(oc, rc, channels, groups, wshape, grouped_axis, per_group), *taps]))
         return te.sum(x.astype(acc) * w.astype(acc), axis=[rc, *taps])
 
     return te.compute(to_out.backward_shape([shape[0], channels, *space]), element, name=name, tag=tag)
 
 
-def _weight_index(oc: Any, rc: Any, channels: Any, groups: int, wshape: Sequence[Any], grouped_axis: bool) -> list[Any]:
+def _divisor(extent: Any) -> Any:
+    """An extent to divide by, which at run time may be none."""
+    return extent if isinstance(extent, int) else tir_op.maximum(extent, 1)
+
+
+def _weight_index(oc: Any, rc: Any, channels: Any, groups: int, wshape: Sequence[Any], grouped_axis: bool, per_group: Any) -> list[Any]:
     """Where the weight of output channel ``oc`` and input channel ``rc`` of its group lies."""
     if grouped_axis:
-        return [oc // (channels // groups), oc % (channels // groups), rc]
-    if wshape[0] is channels or wshape[0] == channels:
+        inner = _divisor(channels // groups)
+        return [oc // inner, oc % inner, rc]
+    if groups == 1 or wshape[0] is channels:
+        return [oc, rc]
+    if not isinstance(wshape[0], int) or not isinstance(channels, int):  # either form of weight: its two axes in one
+        at = oc * per_group + rc
+        return [at // _divisor(wshape[1]), at % _divisor(wshape[1])]
+    if wshape[0] == channels:
         return [oc, rc]
     multiplier = wshape[1]  # (in, multiplier, …): one input channel per group
     return [oc // multiplier, oc % multiplier]

@@ -1,6 +1,7 @@
 """searchsorted: where values belong in sorted rows."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,8 @@ def _searchsorted_numpy(attrs: SearchSortedAttrs, args: list[np.ndarray], out_ty
     side = "right" if attrs.right else "left"
     if rows.ndim == 1:
         return np.searchsorted(rows, values, side)
-    flat = [np.searchsorted(r, v, side) for r, v in zip(rows.reshape(-1, rows.shape[-1]), values.reshape(-1, values.shape[-1]))]
+    lead = math.prod(rows.shape[:-1])
+    flat = [np.searchsorted(r, v, side) for r, v in zip(rows.reshape(lead, rows.shape[-1]), values.reshape(lead, values.shape[-1]))]
     return np.array(flat, np.int64).reshape(values.shape)
 
 

@@ -14,7 +14,7 @@ from ....support.errors import TypeMismatchError
 from ....tir.data_layout import Layout
 from ...expr import Call
 from ..registry import declare
-from .common import is_float, tensor
+from .common import is_float, shown, tensor
 from .conv import attrs_class, check_sizes
 from .numeric import pad, spans, windows
 from .utils import pad_pairs, pad_tuple, repeat
@@ -184,6 +184,11 @@ def _avg_numpy(spec: PoolSpec) -> Any:
     return rule
 
 
+def _need_some(spec: PoolSpec, data: TensorType, axis: int) -> None:
+    if data.dims[axis] == 0:
+        raise TypeMismatchError(f"{spec.op}: there is nothing to pool along axis {axis} of shape {shown(data.dims)}")
+
+
 def _global_relation(spec: PoolSpec) -> Any:
     def relation(args: tuple[Type, ...], attrs: Any, ctx: Any) -> Type | None:
         data = tensor(args[0], f"{spec.op}, data")
@@ -191,6 +196,7 @@ def _global_relation(spec: PoolSpec) -> Any:
             return None
         dims = list(data.dims)
         for axis in spatial(spec, attrs, len(dims)):
+            _need_some(spec, data, axis)
             dims[axis] = 1
         return TensorType(dims, data.dtype)
 
@@ -230,6 +236,7 @@ def _adaptive_relation(spec: PoolSpec) -> Any:
             return None
         dims, axes = list(data.dims), spatial(spec, attrs, len(data.dims))
         for axis, size in zip(axes, output_sizes(spec, attrs, data.dims, axes)):
+            _need_some(spec, data, axis)
             dims[axis] = size
         return TensorType(dims, data.dtype)
 

@@ -5,12 +5,12 @@ conditions on the rest.  Compiled code relies on them: it reads and writes where
 """
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Sequence
 
 from ..reduce import reduced_axes, reduced_dims
 from .dims import Dim, product
 from .registry import ShapeCase, fit_rule
-from .rules import axis_names, broadcast, pads_of
+from .rules import axis_names, broadcast, pads_of, sliced
 
 
 def _equal(c: ShapeCase, a: Dim, b: Dim, text: str) -> None:
@@ -160,6 +160,19 @@ def _broadcast_to(c: ShapeCase) -> None:
     _broadcasts_to(c, [int(d) for d in c.attrs.shape] if c.attrs.shape is not None else c.values(1))
 
 
+@fit_rule("dyn.broadcast_to")
+def _dyn_broadcast_to(c: ShapeCase) -> None:
+    _broadcasts_to(c, c.values(1))
+
+
+@fit_rule("strided_set")
+def _strided_set(c: ShapeCase) -> None:
+    begin, end, strides = (c.values(i) for i in (2, 3, 4))
+    for i, (d, v) in enumerate(zip(c.dims(0), c.dims(1))):
+        size = sliced(c, d, begin[i], end[i], strides[i] if i < len(strides) else 1, "end") if i < len(begin) else d
+        _equal(c, size, v, "what is written does not have the sizes of the slice")
+
+
 @fit_rule("broadcast_to_like")
 def _broadcast_to_like(c: ShapeCase) -> None:
     _broadcasts_to(c, c.dims(1))
@@ -208,8 +221,18 @@ def _plain(layout: str) -> bool:
     return layout.isalpha() and layout.isupper()
 
 
-def _weight_fits(c: ShapeCase, transposed: bool) -> dict[str, Dim]:
-    """A plain convolution's weight against its data; the data's sizes by the names of their axes."""
+def _channels_fit(c: ShapeCase, inner: Dim, outer: Dim, channels: Dim) -> Dim:
+    """Whether a weight (outer, inner, …) is (channels out, channels in of a group); or, depthwise, (channels, multiplier)."""
+    t, groups, wanted = c.table, int(c.attrs.groups), c.attrs.channels
+    plain = t.minimum(t.equal(inner * groups, channels), 1 if wanted is None else t.equal(outer, int(wanted)))
+    if groups == 1:
+        return plain
+    depthwise = t.minimum(t.equal(outer, groups), t.equal(channels, groups))
+    return t.select(depthwise, 1 if wanted is None else t.equal(inner * groups, int(wanted)), plain)
+
+
+def _weight_fits(c: ShapeCase, transposed: bool) -> None:
+    """A plain convolution's weight against its data."""
     at = c.attrs
     data, weight = dict(zip(at.data_layout, c.dims(0))), dict(zip(at.kernel_layout, c.dims(1)))
     channels, groups, text = data["C"], int(at.groups), "the weight does not fit the data's channels"
@@ -218,26 +241,34 @@ def _weight_fits(c: ShapeCase, transposed: bool) -> dict[str, Dim]:
         _equal(c, outer, channels, text)
         if at.channels is not None:
             _equal(c, inner * groups, int(at.channels), text)
-    elif not (groups > 1 and outer == groups and channels == groups):  # (channels, multiplier) otherwise
-        _equal(c, inner * groups, channels, text)
-        if at.channels is not None:
-            _equal(c, outer, int(at.channels), text)
+    else:
+        c.check(_channels_fit(c, inner, outer, channels), text)
     for n, k in zip((n for n in at.kernel_layout if n in "DHW"), at.kernel_size or ()):
         _equal(c, weight[n], int(k), "the weight does not have the kernel's size")
-    return data
 
 
-@fit_rule("nn.conv1d", "nn.conv2d", "nn.conv3d")
+@fit_rule("nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.contrib_conv2d_NCHWc", "nn.contrib_depthwise_conv2d_NCHWc",
+          "nn.contrib_conv2d_winograd_without_weight_transform")
 def _conv(c: ShapeCase) -> None:
     at = c.attrs
-    if _plain(at.data_layout) and _plain(at.kernel_layout) and "G" not in at.kernel_layout:
-        data = _weight_fits(c, False)
-        _windows(c, [data[n] for n in at.data_layout if n in "DHW"], _kernel(c))
+    if _plain(at.data_layout) and _plain(at.kernel_layout) and "G" not in at.kernel_layout and len(c.dims(1)) == len(at.kernel_layout):
+        _weight_fits(c, False)
+    if at.kernel_size:
+        _windows(c, [d for n, d in zip(axis_names(at.data_layout), c.dims(0)) if n in "DHW"], [int(k) for k in at.kernel_size])
 
 
-def _kernel(c: ShapeCase) -> list[Any]:
-    at = c.attrs
-    return list(at.kernel_size) if at.kernel_size else [d for n, d in zip(at.kernel_layout, c.dims(1)) if n in "DHW" and isinstance(d, int)]
+@fit_rule(*(f"nn.{how}_{kind}_pool{n}d" for how in ("global", "adaptive") for kind in ("avg", "max") for n in (1, 2, 3)))
+def _global_pool(c: ShapeCase) -> None:
+    for n, d in zip(axis_names(c.attrs.layout), c.dims(0)):
+        if n in "DHW":
+            c.check(c.table.less(0, d), "there is nothing to pool along an axis")
+
+
+@fit_rule("nn.mirror_pad")
+def _mirror_pad(c: ShapeCase) -> None:
+    room = 1 if c.attrs.mode == "REFLECT" else 0
+    for d, width in zip(c.dims(0), c.attrs.pad_width):
+        _at_most(c, max(int(w) for w in width) + room, d, "an axis cannot be mirrored by more than it has")
 
 
 @fit_rule("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose")

@@ -484,7 +484,7 @@ def _unravel_index(c: ShapeCase) -> list[list[Dim]]:
 @shape_rule("sliding_window")
 def _sliding_window(c: ShapeCase) -> list[list[Dim]]:
     dims, axis = c.dims(0), c.attrs.axis % len(c.dims(0))
-    counts = [(d - int(w) + int(s)) // int(s) for d, w, s in zip(dims[axis:], c.attrs.window_shape, c.attrs.strides)]
+    counts = [_positive(c, (d - int(w) + int(s)) // int(s)) for d, w, s in zip(dims[axis:], c.attrs.window_shape, c.attrs.strides)]
     return [[*dims[:axis], *counts, *(int(w) for w in c.attrs.window_shape)]]
 
 
@@ -549,7 +549,7 @@ def _broadcast_to(c: ShapeCase) -> list[list[Dim]]:
 
 @shape_rule("dyn.broadcast_to")
 def _dyn_broadcast_to(c: ShapeCase) -> list[list[Dim]]:
-    return [broadcast(c, [c.dims(0), c.values(1)])]
+    return [c.values(1)]
 
 
 @shape_rule("broadcast_to_like", "collapse_sum_like")

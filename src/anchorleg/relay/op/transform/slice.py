@@ -133,7 +133,10 @@ def _strided_set_numpy(attrs: Any, args: list[np.ndarray], out_type: Type) -> np
     data, v, begin, end, strides = args
     where = StridedSliceAttrs(begin=begin.tolist(), end=end.tolist(), strides=strides.tolist())
     out = data.copy()
-    out[as_slices(slice_plan(data.shape, where))] = v
+    place = as_slices(slice_plan(data.shape, where))
+    if out[place].shape != v.shape:
+        raise ArgumentError(f"what is written has shape {v.shape}, the slice {out[place].shape}")
+    out[place] = v
     return out
 
 
