@@ -32,3 +32,16 @@ def test_compiled_files_run(dynamic: Any, run: Any, tmp_path: Any) -> None:
 def test_the_graph_executor_refuses(dynamic: Any, run: Any) -> None:
     done = run("run", str(dynamic), "--executor", "graph")
     assert done.code != 0 and "--shape x:" in done.err
+
+
+def test_sizes_of_random_values(dynamic: Any, run: Any, tmp_path: Any) -> None:
+    file = str(tmp_path / "m.alx")
+    run("compile", str(dynamic), "-o", file)
+    assert "with 16 for each unknown dimension of x (--shape gives others)" in run("run", file).out
+    done = run("run", file, "--shape", "x:7,4")
+    assert "float32[7, 4]" in done.out and "16" not in done.out
+    assert "argument 'x': expected shape (?, 4), got (7, 5)" in run("run", file, "--shape", "x:7,5").err
+    assert "no input 'z'; it has: x" in run("run", file, "--shape", "z:7,4").err
+    np.savez(tmp_path / "in.npz", x=np.ones((2, 4), np.float32))
+    assert "give one of them" in run("run", file, "--shape", "x:7,4", "--inputs", str(tmp_path / "in.npz")).err
+    assert "--target can't change it" in run("run", file, "--target", "llvm").err

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from ..support.errors import ArgumentError, UnsupportedOpError
 from .progress import Steps
-from .vm_runner import why_vm
+from .vm_runner import is_executable, why_vm
 
 MODEL_SUFFIXES = (".onnx",)
 
@@ -133,22 +133,24 @@ def load_or_compile(path: Path, target: str, opt_level: int, shapes: Mapping[str
     check_exists(path)
     if is_model(path):
         return compile_model(path, target, opt_level, shapes, executor, steps)
-    _refuse_build_options(path)
     from ..runtime.module import load_module
 
     steps.begin("load")
     module = load_module(path)
+    _refuse_build_options(path, module)
     if module.type_key == "library":
         raise ArgumentError(f"{path} is a shared library without a model: expected a file written by 'anchorleg compile'")
     steps.end()
     return module
 
 
-def _refuse_build_options(path: Path) -> None:
-    """ArgumentError for options that would silently do nothing, as the file is compiled already."""
+def _refuse_build_options(path: Path, module: Any) -> None:
+    """ArgumentError for options that would silently do nothing, as the file is compiled already; shapes may say how large random values are."""
     context = click.get_current_context(silent=True)
     given = [name for name in ("target", "opt_level", "shapes", "executor")
              if context is not None and context.get_parameter_source(name) == ParameterSource.COMMANDLINE]
+    if given == ["shapes"] and is_executable(module):
+        return
     if given:
         options = ", ".join("--shape" if n == "shapes" else f"--{n.replace('_', '-')}" for n in given)
         raise ArgumentError(f"{path} is compiled already, so {options} can't change it: give the option to 'compile', or run the model itself")

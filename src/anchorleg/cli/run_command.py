@@ -9,12 +9,12 @@ from typing import Any
 import click
 import numpy as np
 
-from ..support.errors import ArtifactError
-from .inputs import random_inputs, read_inputs
-from .models import check_writable, load_or_compile
+from ..support.errors import ArgumentError, ArtifactError
+from .inputs import Info, random_inputs, read_inputs
+from .models import check_writable, is_model, load_or_compile
 from .options import build_options, parse_shapes
 from .progress import Steps
-from .vm_runner import VmRunner, is_executable
+from .vm_runner import UNKNOWN_SIZE, VmRunner, is_executable
 
 
 @click.command("run")
@@ -27,7 +27,10 @@ from .vm_runner import VmRunner, is_executable
 @build_options
 def command(model: Path, inputs: tuple[str, ...], output: Path | None, print_top: int | None, repeat: int, profile: bool,
             target: str, opt_level: int, shapes: tuple[str, ...], executor: str) -> None:
-    """Run MODEL: an .onnx file, or a file written by 'compile'."""
+    """Run MODEL: an .onnx file, or a file written by 'compile'.
+
+    Where a compiled model takes any size, --shape says which sizes random values have.
+    """
     from ..runtime.device import cpu
     from ..runtime.graph_executor import GraphModule
 
@@ -36,12 +39,12 @@ def command(model: Path, inputs: tuple[str, ...], output: Path | None, print_top
     with Steps() as steps:
         factory = load_or_compile(model, target, opt_level, parse_shapes(shapes), executor, steps)
         runner = VmRunner(factory) if is_executable(factory) else GraphModule(factory["default"](cpu(0)))
-        info = runner.get_input_info()
+        info = _with_sizes(runner.get_input_info(), {} if is_model(model) else parse_shapes(shapes), bool(inputs))
         values = read_inputs(inputs, info) if inputs else random_inputs(info)
         steps.begin("run")
         times = _run(runner, values, repeat)
     if not inputs:
-        click.echo("no --inputs: random values were used")
+        click.echo("no --inputs: random values were used" + _chosen(runner, shapes))
     results = [runner.get_output(i).numpy() for i in range(runner.get_num_outputs())]
     for i, result in enumerate(results):
         _describe(i, result, print_top)
@@ -51,6 +54,24 @@ def command(model: Path, inputs: tuple[str, ...], output: Path | None, print_top
         click.echo(_profile(factory, values))
     if output is not None:
         _write(output, results)
+
+
+def _with_sizes(info: Info, shapes: dict[str, list[int]], are_given: bool) -> Info:
+    """What is known of the inputs, with the shapes that ``--shape`` gives to random values."""
+    if shapes and are_given:
+        raise ArgumentError("--shape says which sizes random values have, and --inputs gives the values: give one of them")
+    unknown = [name for name in shapes if name not in info[0]]
+    if unknown:
+        raise ArgumentError(f"--shape: the model has no input {unknown[0]!r}; it has: {', '.join(info[0])}")
+    return {**info[0], **{name: tuple(shape) for name, shape in shapes.items()}}, info[1]
+
+
+def _chosen(runner: Any, shapes: tuple[str, ...]) -> str:
+    """What was taken for sizes that nobody gave."""
+    if not isinstance(runner, VmRunner):
+        return ""
+    left = [name for name in runner.open_inputs() if name not in parse_shapes(shapes)]
+    return f", with {UNKNOWN_SIZE} for each unknown dimension of {', '.join(left)} (--shape gives others)" if left else ""
 
 
 def _run(runner: Any, values: dict[str, np.ndarray], repeat: int) -> list[float]:

@@ -53,6 +53,11 @@ class VmRunner:
         shapes = {n: tuple(d if d >= 0 else UNKNOWN_SIZE for d in s[1]) for n, s in zip(names, specs)}
         return shapes, {n: s[0] for n, s in zip(names, specs)}
 
+    def open_inputs(self) -> list[str]:
+        """The inputs that have a dimension of any size."""
+        names, specs = self.executable.get_function_params("main"), self.executable.param_types["main"]
+        return [n for n, s in zip(names, specs) if isinstance(s, list) and any(d < 0 for d in s[1])]
+
     def set_input(self, **values: Any) -> None:
         """Sets the inputs."""
         self.values.update(values)
