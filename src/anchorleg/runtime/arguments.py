@@ -20,6 +20,7 @@ _MESSAGES = {
     "device": "%s: expected a tensor on the host (device type 1), got device type %lld",
     "align": "%s: expected data aligned to %lld bytes, got an address %lld past that",
     "shape": "%s: expected shape %s, got %lld in dimension %lld",
+    "data": "%s: expected the data of a tensor of shape %s, got a null pointer",
     "stride": "%s: expected stride %lld in dimension %lld of a tensor of shape %s, got %lld",
 }
 
@@ -126,7 +127,7 @@ entry:
 @@GOT_STRIDES@@
   %rank64 = sext i32 %rank to i64
   %some = icmp sgt i32 %rank, 0
-  br i1 %some, label %extents, label %good
+  br i1 %some, label %extents, label %held
 extents:
   %i = phi i64 [ 0, %entry ], [ %i2, %extent_ok ]
   %total = phi i64 [ 1, %entry ], [ %total2, %extent_ok ]
@@ -147,7 +148,7 @@ extents_done:
   %both = and i1 %unstrided, %plain
   %empty = icmp eq i64 %total2, 0
   %skip = or i1 %both, %empty
-  br i1 %skip, label %good, label %steps
+  br i1 %skip, label %held, label %steps
 steps:
   %j = phi i64 [ %rank64, %extents_done ], [ %j1, %step_ok ]
   %compact = phi i64 [ 1, %extents_done ], [ %compact2, %step_ok ]
@@ -169,7 +170,14 @@ steps:
 step_ok:
   %compact2 = mul i64 %compact, %e
   %left = icmp sgt i64 %j1, 0
-  br i1 %left, label %steps, label %good
+  br i1 %left, label %steps, label %held
+held:
+  %count = phi i64 [ 1, %entry ], [ %total2, %extents_done ], [ %total2, %step_ok ]
+  %data = load ptr, ptr %t, align 4
+  %nowhere = icmp eq ptr %data, null
+  %any = icmp ne i64 %count, 0
+  %lost = and i1 %nowhere, %any
+  br i1 %lost, label %fail_data, label %good
 good:
   ret i32 0
 @@SHAPE_FAILS@@
@@ -188,7 +196,7 @@ def arguments_text(pointer_bytes: int = 8, declare_error: bool = True, section: 
              ("fail_rank", "rank", ", i64 %rank64, ptr %shape_text, i64 %got_rank64"),
              ("fail_dtype", "dtype", ", ptr %dtype_text, i64 %tcode64, i64 %tbits64, i64 %tlanes64"), ("fail_device", "device", ", i64 %dev64"),
              ("fail_align", "align", ", i64 %align64, i64 %past")]
-    shape_fails = [("fail_shape", "shape", ", ptr %shape_text, i64 %got, i64 %i"),
+    shape_fails = [("fail_shape", "shape", ", ptr %shape_text, i64 %got, i64 %i"), ("fail_data", "data", ", ptr %shape_text"),
                    ("fail_stride", "stride", ", i64 %ws, i64 %j1, ptr %shape_text, i64 %gs")]
     parts = {
         "MESSAGES": "\n".join(_message(n, t) for n, t in _MESSAGES.items()),

@@ -76,6 +76,22 @@ def test_a_right_call():
     np.testing.assert_array_equal(out, x * 2)
 
 
+@pytest.mark.parametrize("shape", [(2, 3), ()])
+def test_data_that_is_nowhere(shape):
+    x, out = arrays(*shape)
+    lost = tensor(x)
+    lost.data = None
+    status, text = Packed(scale(shape))(lost, tensor(out), 2.0)
+    assert status == -1 and "argument 0 (A): expected the data of a tensor of shape" in text and "null pointer" in text
+
+
+def test_no_data_is_fine_where_there_are_no_elements():
+    empty = np.zeros((0, 3), np.float32)
+    lost = tensor(empty)
+    lost.data = None
+    assert Packed(scale((0, 3)))(lost, tensor(empty), 2.0)[0] == 0
+
+
 def test_accepted_variations():
     call = Packed(scale((2, 3)))
     x, out = arrays(2, 3)
