@@ -129,9 +129,20 @@ def changed(shapes):
                 yield [*shapes[:i], (*shape[:k], size, *shape[k + 1:]), *shapes[i + 1:]]
 
 
+def check_case(case, step):
+    """Checks every ``step``-th change of a case's shapes."""
+    _, build, shapes, *dtypes = case
+    kinds = dtypes[0] if dtypes else ["float32"] * len(shapes)
+    for given in list(changed(shapes))[::step]:
+        check(build, shapes, given, kinds)
+
+
 @pytest.mark.parametrize("case", CASES, ids=[c[0] for c in CASES])
 def test_all_executors_accept_or_all_refuse(case):
-    name, build, shapes, *dtypes = case
-    kinds = dtypes[0] if dtypes else ["float32"] * len(shapes)
-    for given in changed(shapes):
-        check(build, shapes, given, kinds)
+    check_case(case, 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=[c[0] for c in CASES])
+def test_with_every_change(case):
+    check_case(case, 1)
