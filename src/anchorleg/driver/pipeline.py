@@ -27,13 +27,9 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from ..ir.module import IRModule
-from ..ir.transform import ModulePass, Pass, PassContext, PassInfo, register_config_option
+from ..ir.transform import ModulePass, Pass, PassContext, PassInfo
 from ..tir.function import PrimFunc
 
-register_config_option("tir.add_lower_pass", list, "pairs (phase 0 to 3, pass or function) to run during lowering as well")
-register_config_option("tir.disable_vectorize", bool, "leave VECTORIZED loops serial")
-register_config_option("tir.disable_storage_rewrite", bool, "give every buffer memory of its own")
-register_config_option("tir.simple_mode", bool, "lower without partitioning, for readable output")
 
 _PHASES: tuple[tuple[str, ...], ...] = (
     ("StorageFlatten",),

@@ -11,7 +11,7 @@ _BOOL = {
     "relay.backend.use_auto_scheduler": "choose implementations for the auto-scheduler: by priority alone",
     "relay.backend.use_meta_schedule": "choose implementations for the meta-schedule: by priority alone",
     "relay.frontend.fill_span": "importers note where expressions come from",
-    "relay.remove_standalone_reshapes.enable": "drop reshapes that are kernels of their own",
+    "relay.remove_standalone_reshapes.enable": "let lowered reshapes take the memory of what they reshape",
     "te.keep_schedule_record": "schedules remember their steps",
     "testing.immutable_module": "modules must not be edited",
     "tir.debug_keep_trivial_loop": "keep loops of one step",
@@ -35,8 +35,8 @@ _BOOL = {
     "tir.reset_start_id": "",
     "tir.simple_mode": "lower without partitioning, for readable output",
     "tir.use_async_copy": "",
-    "tir.usmp.enable": "plan memory over the whole program",
-    "tir.usmp.use_workspace_io": "inputs and outputs live in the workspace",
+    "tir.usmp.enable": "plan the workspace over declared pools (planning itself is always done)",
+    "tir.usmp.use_workspace_io": "put inputs and outputs into the workspace pools too",
 }
 _INT = {
     "relay.FuseOps.max_depth": "the most operators in one fused function (default 256)",
@@ -52,8 +52,8 @@ _INT = {
 _STR = {
     "cuda.kernels_output_dir": "",
     "relay.backend.tir_converter": "how primitive functions become loop programs",
-    "tir.usmp.algorithm": "the memory planner",
-    "tir.usmp.custom_algorithm": "a registered memory planner",
+    "tir.usmp.algorithm": "greedy_by_size, greedy_by_conflicts or hill_climb (default: the best of all)",
+    "tir.usmp.custom_algorithm": "a registered function that plans the workspace",
 }
 _DICT = {
     "tir.HoistExpression": "hoisted_conditionals, hoisted_let_bindings",

@@ -21,7 +21,7 @@ from ...ir.module import IRModule
 from ...ir.node import Node
 from ...ir.op import Op, OpPattern
 from ...ir.structural import structural_equal
-from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_config_option, register_pass
+from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_pass
 from ...ir.type import FuncType, TensorType, TupleType
 from ...ir.visit import Walker, post_order
 from ..adt import Match
@@ -31,8 +31,6 @@ from .bind import substitute
 from .common import is_primitive
 from .fuse_groups import ForwardGraph, Groups, partition
 
-register_config_option("relay.FuseOps.max_depth", int, "the most operators in one fused function (default 256)")
-register_config_option("relay.FuseOps.link_params", bool, "keep constants inside the fused functions")
 
 DEFAULT_MAX_DEPTH = 256
 _SIMPLE_CONSTANTS = {"int32", "int64", "float32", "float64", "bool"}

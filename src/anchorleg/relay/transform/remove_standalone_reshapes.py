@@ -13,14 +13,12 @@ from typing import Any
 
 from ...ir.expr import RelayExpr
 from ...ir.module import IRModule
-from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_config_option, register_pass
+from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_pass
 from ...ir.visit import Walker
 from ..expr import Call, Let, Tuple, Var
 from ..op.call import is_call_lowered
 from .common import is_op
 from .remove_unused_functions import reachable
-
-register_config_option("relay.remove_standalone_reshapes.enable", bool, "let lowered reshapes take the memory of what they reshape")
 
 
 def RemoveStandaloneReshapes() -> Pass:

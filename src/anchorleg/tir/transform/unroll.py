@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir.transform import PassContext, register_config_option
+from ...ir.transform import PassContext
 from .. import build
 from .. import stmt as ts
 from ..function import PrimFunc
 from ..functor import StmtMutator
 from .common import const_int, fresh_copy, func_pass
 
-register_config_option("tir.UnrollLoop", dict, "auto_max_step, auto_max_depth, auto_max_extent, explicit_unroll")
 _PRAGMA_STEP, _PRAGMA_EXPLICIT = "pragma_auto_unroll_max_step", "pragma_unroll_explicit"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from ...ir.module import IRModule
-from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_config_option, register_pass
+from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_pass
 from ...runtime.registry import get_global_func
 from ...support.errors import ArgumentError
 from .algo import greedy_by_conflicts, greedy_by_size, hill_climb
@@ -15,10 +15,6 @@ from .utils import assign_stmt_pool_allocations, get_io_pool_allocations
 
 _MAIN, _DEFAULT = "__tvm_main__", "greedy_by_size"
 _ALGORITHMS: dict[str, Callable[..., Any]] = {"greedy_by_size": greedy_by_size, "greedy_by_conflicts": greedy_by_conflicts, "hill_climb": hill_climb}
-
-register_config_option("tir.usmp.algorithm", str, "greedy_by_size, greedy_by_conflicts or hill_climb (default: the best of all)")
-register_config_option("tir.usmp.use_workspace_io", bool, "put inputs and outputs into the workspace pools too")
-register_config_option("tir.usmp.custom_algorithm", str, "a registered function that plans the workspace")
 
 
 def UnifiedStaticMemoryPlanner() -> Pass:

@@ -3,15 +3,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ....ir.transform import PassContext, register_config_option
+from ....ir.transform import PassContext
 from ....support.errors import ArgumentError
 from ..memory import ALGORITHMS
 from .plan import custom_algorithm
 
-register_config_option("tir.usmp.enable", bool, "plan the workspace over declared pools (planning itself is always done)")
-register_config_option("tir.usmp.algorithm", str, "greedy_by_size, greedy_by_conflicts or hill_climb (default: the best of all)")
-register_config_option("tir.usmp.use_workspace_io", bool, "put inputs and outputs into the workspace pools too")
-register_config_option("tir.usmp.custom_algorithm", str, "a registered function that plans the workspace")
 
 DEFAULT_ALIGNMENT, LEAST_ALIGNMENT, MOST_ALIGNMENT = 16, 8, 1 << 16
 

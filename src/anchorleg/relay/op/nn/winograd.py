@@ -1,7 +1,6 @@
 """Convolution by Winograd's minimal filtering: the weight's transformation, and the convolution with transformed weights."""
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
