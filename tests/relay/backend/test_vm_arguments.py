@@ -81,3 +81,15 @@ def test_a_type_that_grows_without_end():
     assert int(vm.run(ADT(some, [3, ADT(none, [])])).numpy()) == 3
     with pytest.raises(AnchorlegError):
         vm.run(ADT(some, [X, ADT(none, [])]))
+
+
+def test_a_type_that_grows_in_two_ways_without_end():
+    text = """#[version = "0.0.5"]
+    type P[A] { MakeP(A) }
+    type Q[A] { MakeQ(A) }
+    type T[A] { C(A, T[P[A]], T[Q[A]]), N }
+    def @main(%t: T[int32]) -> int32 { match (%t) { C(%h, _, _) => %h, N => 0 } }"""
+    mod = relay.fromtext(text)
+    some, none = (c.tag for c in mod.get_type("T")[1:])
+    exe = relay.vm.compile(mod, "llvm")
+    assert int(VirtualMachine(exe, cpu(0)).run(ADT(some, [3, ADT(none, []), ADT(none, [])])).numpy()) == 3

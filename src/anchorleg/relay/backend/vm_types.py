@@ -8,6 +8,7 @@ from ...ir.type import FuncType, GlobalTypeVar, RefType, TensorType, TupleType, 
 from ..transform.bind import bind_type_vars
 
 _LONGEST = 1000  # characters of a data type: one whose fields hold ever larger instances of itself is not written down to the end
+_MOST = 1000  # data types: as above, where there are several larger ones each time
 
 
 class TypeSpecs:
@@ -16,6 +17,7 @@ class TypeSpecs:
     def __init__(self, mod: IRModule) -> None:
         self._definitions = {v.name_hint: d for v, d in mod.type_definitions.items()}
         self.data: dict[str, list[list[Any]]] = {}
+        self._pending: list[tuple[str, Any, dict[Any, Any]]] = []
 
     def spec(self, ty: Type | None) -> Any:
         """``[dtype, dims]``, ``{"tuple": …}``, ``{"function": …}``, ``{"data": …}``, ``{"ref": 1}``; None where nothing is known."""
@@ -36,12 +38,19 @@ class TypeSpecs:
             return None
         key = head.name_hint + (f"[{', '.join(map(str, args))}]" if args else "")  # type: ignore[attr-defined]
         if key not in self.data:
-            if len(key) > _LONGEST:
+            if len(key) > _LONGEST or len(self.data) >= _MOST:
                 return None
             self.data[key] = []
-            binds = dict(zip(definition.type_vars, args))
-            self.data[key] += [[c.tag, [self.spec(bind_type_vars(t, binds) if binds else t) for t in c.inputs]] for c in definition.constructors]
+            self._pending.append((key, definition, dict(zip(definition.type_vars, args))))
+            if len(self._pending) == 1:  # nobody else is at it
+                self._fill()
         return {"data": key}
+
+    def _fill(self) -> None:
+        """Writes down the constructors of data types met so far, and of those met on the way: a loop, since types may hold ever larger ones."""
+        for key, definition, binds in self._pending:
+            self.data[key] += [[c.tag, [self.spec(bind_type_vars(t, binds) if binds else t) for t in c.inputs]] for c in definition.constructors]
+        self._pending.clear()
 
 
 __all__ = ["TypeSpecs"]
