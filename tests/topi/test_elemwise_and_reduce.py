@@ -159,3 +159,19 @@ def test_reductions_of_everything_over_unknown_sizes(name, inner):
     for rows in (1, 2, 5, 33):
         x = np.random.default_rng(rows).standard_normal((1, rows, inner)).astype(np.float32)
         np.testing.assert_allclose(VirtualMachine(exe, cpu(0)).invoke("main", x).numpy(), getattr(x, name)(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape, axis", [((None, None, 16), (0, 1)), ((None, 16), (0,)), ((2, None, None, 8), (1, 2))])
+def test_long_sums_over_unknown_sizes_are_made_in_parts(shape, axis):
+    """One accumulator would be off by more than 1e-5 after 130,000 additions of numbers near one another."""
+    from anchorleg import cpu, relay
+    from anchorleg.ir.module import IRModule
+    from anchorleg.runtime.vm import VirtualMachine
+
+    x = relay.var("x", shape=[relay.Any() if d is None else d for d in shape])
+    run = VirtualMachine(relay.vm.compile(IRModule.from_expr(relay.Function([x], relay.sum(x, axis))), "llvm"), cpu()).invoke
+    for size in (1000 if shape.count(None) > 1 else 130_000, 3):
+        sizes = iter((size, 130))
+        data = np.abs(np.random.default_rng(4).standard_normal([next(sizes) if d is None else d for d in shape])).astype("float32")
+        want = data.astype("float64").sum(axis)
+        assert np.abs(run("main", data).numpy() - want).max() / want.max() < (4e-6 if size > 3 else 1e-6)

@@ -28,6 +28,7 @@ CHAINS = 4  # independent accumulators that hide the latency of an addition
 SHORT = 4  # elements that are folded one by one
 MIN_LENGTH = 8  # shorter runs are reduced one by one
 LONG_CHAIN = 256  # sums of more elements are made in parts
+PART = 64  # elements of a part, where their number is not known
 
 
 def schedule_reduce(outs: Any) -> Schedule:
@@ -131,11 +132,13 @@ def _in_two_levels(sch: Schedule, stage: Stage) -> Stage | None:
     """
     op = stage.op
     length = extent(op.reduce_axis)
-    if op.num_outputs != 1 or length is None or length < LONG_CHAIN or not is_float(op.output(0).dtype):
+    if op.num_outputs != 1 or length is not None and length < LONG_CHAIN or not is_float(op.output(0).dtype):
         return None
     first, *rest = op.reduce_axis
+    if length is None and not rest and (not op.axis or static_int(op.axis[-1].dom.extent) is None):
+        return None  # tests for two remainders, in the inner loop, would cost more than the additions
     if not rest:
-        first, _ = stage.split(first, factor=_near_root(length))
+        first, _ = stage.split(first, factor=PART if length is None else _near_root(length))
     parts = sch[sch.rfactor(op.output(0), first)]
     parts.set_scope("local")
     parts.compute_at(stage, stage.op.reduce_axis[0])
