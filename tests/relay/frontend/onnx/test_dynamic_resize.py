@@ -7,7 +7,8 @@ from onnx import helper
 
 from anchorleg.support.errors import UnsupportedOpError
 
-from .models import check_many, model
+from .models import check, check_many, model
+from .models import single as one
 from .test_dynamic_inputs import f, i64, single
 
 pytest.importorskip("onnxruntime")
@@ -17,7 +18,8 @@ SIZES = ((1, 4, 5, 8, 10), (2, 6, 3, 3, 7), (1, 1, 1, 4, 4), (1, 8, 8, 1, 1))  #
 
 
 @pytest.mark.parametrize("mode, coordinates", [("linear", "half_pixel"), ("linear", "align_corners"), ("linear", "pytorch_half_pixel"), ("cubic", "half_pixel"),
-                                               ("nearest", "asymmetric"), ("nearest", "half_pixel")])
+                                               ("nearest", "asymmetric"), ("nearest", "half_pixel"), ("linear", "half_pixel_symmetric"),
+                                               ("nearest", "half_pixel_symmetric")])
 def test_planes_of_unknown_sizes_resized_to_sizes_of_another_tensor(mode: str, coordinates: str) -> None:
     nodes = [helper.make_node("Shape", ["x"], ["lead"], end=2), helper.make_node("Shape", ["like"], ["plane"], start=2),
              helper.make_node("Concat", ["lead", "plane"], ["sizes"], axis=0),
@@ -35,6 +37,33 @@ def test_planes_resized_by_scales_that_are_an_input(mode: str) -> None:
 def test_planes_of_unknown_sizes_resized_by_known_scales() -> None:
     feeds = [{"x": f(n, 2, h, w)} for n, h, w in ((1, 4, 5), (2, 6, 3), (1, 1, 1))]
     single("Resize", feeds, {"x": ["n", 2, "h", "w"]}, ("x", "", "scales"), constants={"scales": np.array([1, 1, 1.5, 2], np.float32)}, mode="linear")
+
+
+ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+HALVES = ((7, 4), (14, 19), (18, 21), (20, 26), (23, 28), (5, 1), (7, 1))  # widths whose positions in float32 are beside a half or a whole number
+
+
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("coordinates", ["asymmetric", "half_pixel", "half_pixel_symmetric", "tf_half_pixel_for_nn"])
+def test_positions_beside_a_half_are_rounded_as_halves(coordinates: str, rounding: str) -> None:
+    feeds = [{"x": f(2, 2, 3, a), "sizes": i64(2, 2, 3, b)} for a, b in HALVES]
+    single("Resize", feeds, {"x": ["n", 2, "h", "w"]}, ("x", "", "", "sizes"), mode="nearest", nearest_mode=rounding, coordinate_transformation_mode=coordinates)
+
+
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("coordinates", ["asymmetric", "half_pixel", "pytorch_half_pixel", "half_pixel_symmetric", "tf_half_pixel_for_nn"])
+def test_known_planes_take_the_pixels_that_float32_finds(coordinates: str, rounding: str) -> None:
+    for scale in (1.3, 0.7, 0.6, 1 / 3, 2):
+        attributes = dict(mode="nearest", nearest_mode=rounding, coordinate_transformation_mode=coordinates)
+        check(*one("Resize", [f(1, 2, 3, 15), None, np.array([1, 1, 1, scale], np.float32)], 13, fixed=[2], **attributes))
+
+
+@pytest.mark.parametrize("sizes", HALVES)
+def test_known_planes_of_known_sizes_take_the_pixels_that_float32_finds(sizes: tuple[int, int]) -> None:
+    for rounding in ROUNDINGS:
+        for coordinates in ("asymmetric", "half_pixel", "half_pixel_symmetric", "tf_half_pixel_for_nn"):
+            attributes = dict(mode="nearest", nearest_mode=rounding, coordinate_transformation_mode=coordinates)
+            check(*one("Resize", [f(1, 2, 3, sizes[0]), None, None, i64(1, 2, 3, sizes[1])], 13, fixed=[3], **attributes))
 
 
 def test_a_way_of_resampling_that_needs_sizes_is_refused() -> None:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from .ops.resize import Spec
 
 
+TIE = 1e-6  # a position this near to a half is one: positions in float32 are not exact
+
+
 class Stretch(NamedTuple):
     """One axis: int64 scalars for its sizes before and after, and the float32 scale between them."""
 
@@ -51,17 +54,28 @@ def _align_corners(x: RelayExpr, s: Stretch) -> RelayExpr:
     return _where_several(s, call("divide", call("multiply", x, call("subtract", _float(s.size), number(1))), last))
 
 
+def _symmetric(x: RelayExpr, s: Stretch) -> RelayExpr:
+    """As half_pixel, moved so that the middle of the result shows the middle of the data: in float64, as other runtimes do it."""
+    size = _float(s.size)
+    short = call("subtract", number(1), call("divide", _float(s.out), call("multiply", s.scale, size)))
+    offset = call("multiply", call("divide", size, number(2)), short)
+    half, scale = const(0.5, "float64"), cast(s.scale, "float64", "float32")
+    place = call("divide", call("add", cast(x, "float64", "float32"), half), scale)
+    return _float(call("subtract", call("add", cast(offset, "float64", "float32"), place), half))
+
+
 _COORDINATES: dict[str, Callable[[RelayExpr, Stretch], RelayExpr]] = {
     "half_pixel": _half_pixel,
     "pytorch_half_pixel": lambda x, s: _where_several(s, _half_pixel(x, s)),
     "align_corners": _align_corners,
     "asymmetric": lambda x, s: call("divide", x, s.scale),
-    "tf_half_pixel_for_nn": lambda x, s: call("divide", call("add", x, number(0.5)), s.scale),
+    "tf_half_pixel_for_nn": lambda x, s: where(call("equal", s.scale, number(1)), x, call("divide", call("add", x, number(0.5)), s.scale)),
+    "half_pixel_symmetric": _symmetric,
 }
 
 _ROUND: dict[str, Callable[[RelayExpr], RelayExpr]] = {
-    "round_prefer_floor": lambda x: call("ceil", call("subtract", x, number(0.5))),
-    "round_prefer_ceil": lambda x: call("floor", call("add", x, number(0.5))),
+    "round_prefer_floor": lambda x: call("ceil", call("subtract", call("subtract", x, number(0.5)), number(TIE))),
+    "round_prefer_ceil": lambda x: call("floor", call("add", call("add", x, number(0.5)), number(TIE))),
     "floor": lambda x: call("floor", x),
     "ceil": lambda x: call("ceil", x),
 }
@@ -135,4 +149,4 @@ def by_size(size: RelayExpr, out: RelayExpr) -> Stretch:
     return Stretch(size, out, call("divide", _float(out), _float(size)))
 
 
-__all__ = ["Stretch", "by_scale", "by_size", "check", "resample"]
+__all__ = ["TIE", "Stretch", "by_scale", "by_size", "check", "resample"]

@@ -13,14 +13,16 @@ import numpy as np
 
 from .....ir.expr import RelayExpr
 from .....support.errors import ArgumentError, UnsupportedOpError
+from ....op.image.resize import Resize2DAttrs, axis_table
 from ..context import NodeContext
 from ..make import call, const, transpose, where
 from ..registry import op
-from ..resampling import by_scale, by_size, check
+from ..resampling import TIE, by_scale, by_size, check
 from ..resampling import resample as resample_unknown
 from .index import size_of
 from .linear import matmul
 
+_F = np.float32
 _FEW = 4  # taps: more are a matrix product
 _LAYOUT = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
@@ -47,29 +49,30 @@ class Axis(NamedTuple):
 
 
 def coordinates(spec: Spec, axis: Axis) -> np.ndarray:
-    """For each place of the result, the place in the data that it shows."""
-    x, size, out, scale = np.arange(axis.out, dtype=np.float64), axis.size, axis.out, axis.scale
+    """For each place of the result, the place in the data that it shows: in float32, as other runtimes do it."""
+    x, size, out, scale, half = np.arange(axis.out).astype(_F), _F(axis.size), _F(axis.out), _F(axis.scale), _F(0.5)
     name = spec.coordinates
-    if name == "half_pixel":
-        return (x + 0.5) / scale - 0.5
+    if name == "half_pixel" or name == "pytorch_half_pixel" and axis.out > 1:
+        return (x + half) / scale - half
     if name == "half_pixel_symmetric":
-        return size / 2 * (1 - out / (scale * size)) + (x + 0.5) / scale - 0.5
-    if name == "pytorch_half_pixel":
-        return (x + 0.5) / scale - 0.5 if out > 1 else np.zeros(out)
-    if name == "align_corners":
-        return x * (size - 1) / (out - 1) if out > 1 else np.zeros(out)
+        offset = size / _F(2) * (_F(1) - out / (scale * size))
+        return (offset + (x + 0.5) / np.float64(scale) - 0.5).astype(_F)
     if name == "asymmetric":
         return x / scale
     if name == "tf_half_pixel_for_nn":
-        return (x + 0.5) / scale
+        return (x + half) / scale
     if name == "tf_crop_and_resize":
-        first, last = (r * (size - 1) for r in axis.roi)
-        return first + x * (last - first) / (out - 1) if out > 1 else np.full(out, (first + last) / 2)
+        first, last, end = _F(axis.roi[0]), _F(axis.roi[1]), size - _F(1)
+        return first * end + x * (last - first) * end / (out - _F(1)) if axis.out > 1 else np.full(axis.out, half * (first + last) * end)
+    if name == "align_corners" and axis.out > 1:
+        return x * (size - _F(1)) / (out - _F(1))
+    if name in ("align_corners", "pytorch_half_pixel"):
+        return np.zeros(axis.out, _F)
     raise ArgumentError(f"coordinate_transformation_mode {name!r} is not known")
 
 
-_ROUND = {"round_prefer_floor": lambda x: np.ceil(x - 0.5), "round_prefer_ceil": lambda x: np.floor(x + 0.5), "floor": np.floor,
-          "ceil": np.ceil}
+_ROUND = {"round_prefer_floor": lambda x: np.ceil(x - _F(0.5) - _F(TIE)), "round_prefer_ceil": lambda x: np.floor(x + _F(0.5) + _F(TIE)),
+          "floor": np.floor, "ceil": np.ceil}
 
 
 def _linear(t: np.ndarray) -> np.ndarray:
@@ -84,7 +87,7 @@ def _cubic(t: np.ndarray, a: float) -> np.ndarray:
 
 def taps(spec: Spec, axis: Axis) -> tuple[np.ndarray, np.ndarray]:
     """(places, weights), each of shape (taps, size of the result)."""
-    x = coordinates(spec, axis)
+    x = coordinates(spec, axis).astype(np.float64 if spec.mode != "nearest" else _F)
     if spec.mode == "nearest":
         if spec.nearest not in _ROUND:
             raise ArgumentError(f"nearest_mode {spec.nearest!r} is not known")
@@ -174,14 +177,22 @@ def _as_relay(n: NodeContext, x: RelayExpr, spec: Spec, axes: dict[int, Axis]) -
     if not all(isinstance(s, int) for s in size):
         return None
     method = {"nearest": "nearest_neighbor", "linear": "linear"}[spec.mode]
-    return call("image.resize2d", x, size=size, layout="NCHW", method=method, coordinate_transformation_mode=spec.coordinates,
-                rounding_method=_RELAY_ROUNDING[spec.nearest] if spec.mode == "nearest" else "", cubic_alpha=spec.cubic_a)
+    options = dict(method=method, coordinate_transformation_mode=spec.coordinates, cubic_alpha=spec.cubic_a,
+                   rounding_method=_RELAY_ROUNDING[spec.nearest] if spec.mode == "nearest" else "")
+    if spec.mode == "nearest" and not all(_same_pixels(spec, a, Resize2DAttrs(**options)) for a in axes.values()):
+        return None
+    return call("image.resize2d", x, size=size, layout="NCHW", **options)
+
+
+def _same_pixels(spec: Spec, axis: Axis, attrs: Resize2DAttrs) -> bool:
+    """Whether the operator, which places pixels by exact fractions, takes those that float32 finds."""
+    return bool(np.array_equal(axis_table(axis.size, axis.out, attrs, (0.0, 1.0))[0], taps(spec, axis)[0]))
 
 
 def _axes_by_scales(dims: Sequence[Any], axes: Sequence[int], scales: Sequence[float], roi: Sequence[float]) -> dict[int, Axis]:
     if len(scales) != len(axes):
         raise ArgumentError(f"{len(axes)} scales are expected, got {list(scales)}")
-    return {at: Axis(dims[at], int(math.floor(dims[at] * float(s) + 1e-7 * dims[at])), float(s), _roi(roi, i, len(axes)))
+    return {at: Axis(dims[at], int(_F(dims[at]) * _F(s)), float(s), _roi(roi, i, len(axes)))
             for i, (at, s) in enumerate(zip(axes, scales)) if s != 1 or roi}
 
 
