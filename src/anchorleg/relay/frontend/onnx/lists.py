@@ -5,14 +5,14 @@ list: with the last element at the head, appending one costs the same however ma
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Sequence
 
 from ....ir.expr import Any as AnyDim, RelayExpr
 from ....ir.module import IRModule
 from ....ir.type import FuncType, TensorType, TupleType, Type, TypeCall
 from ....support.errors import UnsupportedOpError
 from ...adt import Clause, Match, PatternConstructor, PatternVar, PatternWildcard
-from ...expr import Call, Let, Tuple, Var
+from ...expr import Call, If, Let, Tuple, Var
 from ...function import Function
 from ...library import import_from_std
 from ...transform.infer_type import infer_type
@@ -21,6 +21,8 @@ from .make import call, cast, const, expand_dims, items, where
 
 if TYPE_CHECKING:
     from .context import NodeContext
+
+_ALIKE = "must have one number of dimensions and element type"
 
 
 class Lists:
@@ -59,12 +61,25 @@ def as_list(n: NodeContext, whole: RelayExpr, t: Type) -> RelayExpr:
     return found
 
 
+def of_elements(n: NodeContext, elements: Sequence[RelayExpr]) -> RelayExpr:
+    """A list of elements, of which one is chosen when the model runs; they must have one number of dimensions and element type."""
+    if not elements:
+        raise UnsupportedOpError("there is no element in an empty sequence")
+    elements = n.settled(*elements)
+    joined: Any = n.builder.type_of(elements[0])
+    for each in elements[1:]:
+        joined = join(joined, n.builder.type_of(each))
+        if joined is None:
+            raise UnsupportedOpError(f"the elements of a sequence {_ALIKE} where its model chooses among them")
+    return as_list(n, Tuple(elements), n.importer.lists.of(joined))
+
+
 def append(n: NodeContext, whole: RelayExpr, element: RelayExpr) -> RelayExpr:
     """The list with one more element at its end."""
     have, (element,) = element_type(n, whole), n.settled(element)
     joined = join(have, n.builder.type_of(element))
     if joined is None:
-        raise UnsupportedOpError("the elements of a sequence whose length is not known must have one number of dimensions and element type")
+        raise UnsupportedOpError(f"the elements of a sequence whose length is not known {_ALIKE}")
     return _labelled(n, Call(n.importer.lists.cons, [element, whole]), n.importer.lists.of(joined))
 
 
@@ -113,6 +128,36 @@ def without_last(n: NodeContext, whole: RelayExpr) -> RelayExpr:
     lists, others = n.importer.lists, Var("others")
     found = Match(whole, [Clause(PatternConstructor(lists.cons, [PatternWildcard(), PatternVar(others)]), others)], False)
     return _labelled(n, infer_type(found, lists.mod), n.builder.type_of(whole))
+
+
+def inserted(n: NodeContext, whole: RelayExpr, element: RelayExpr, position: RelayExpr) -> RelayExpr:
+    """The list with one more element before a place, counted from the end where negative."""
+    (element,) = n.settled(element)
+    joined = join(element_type(n, whole), n.builder.type_of(element))
+    if joined is None:
+        raise UnsupportedOpError(f"the elements of a sequence whose length is not known {_ALIKE}")
+    return _changed(n, whole, position, 0, n.importer.lists.of(joined), lambda rest: Call(n.importer.lists.cons, [element, rest]))
+
+
+def without(n: NodeContext, whole: RelayExpr, position: RelayExpr) -> RelayExpr:
+    """The list without the element at a place, counted from the end where negative."""
+    lists, others = n.importer.lists, Var("others")
+    return _changed(n, whole, position, 1, n.builder.type_of(whole), lambda rest: Match(
+        rest, [Clause(PatternConstructor(lists.cons, [PatternWildcard(), PatternVar(others)]), others)], False))
+
+
+def _changed(n: NodeContext, whole: RelayExpr, position: RelayExpr, own: int, t: Type, change: Any) -> RelayExpr:
+    """The list with what is left behind a place's ``own`` elements and those after it changed; a place that is not there fits no clause."""
+    lists, position = n.importer.lists, n.to(position, "int64")
+    back = where(call("less", position, const(0, "int64")), call("subtract", const(-own, "int64"), position),
+                 call("subtract", call("subtract", length(n, whole), const(own, "int64")), position))
+    (after,) = n.settled(cast(back, "int32", "int64"))
+    rest, count, loop = Var("rest", t), Var("after", TensorType((), "int32")), Var("change", FuncType([t, TensorType((), "int32")], t))
+    first, others = Var("element"), Var("others")
+    deeper = Call(lists.cons, [first, Call(loop, [others, call("subtract", count, const(1, "int32"))])])
+    body = If(call("equal", count, const(0, "int32")), change(rest),
+              Match(rest, [Clause(PatternConstructor(lists.cons, [PatternVar(first), PatternVar(others)]), deeper)], False))
+    return _labelled(n, infer_type(Let(loop, Function([rest, count], body, t), Call(loop, [whole, after])), lists.mod), t)
 
 
 def _labelled(n: NodeContext, expr: Any, t: Type) -> Any:

@@ -1,7 +1,7 @@
 """Sequences: tuples where their length is known, lists otherwise."""
 from __future__ import annotations
 
-from typing import Sequence
+from typing import Callable, Sequence
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ....op.type_relations import show
 from .. import lists
 from ..context import NodeContext
 from ..collect import row_count
-from ..make import call, concat, const, items, reshape, split, squeeze, stack, transpose
+from ..make import call, concat, const, items, reshape, slice_axis, split, squeeze, stack, transpose
 from ..registry import op
 from ..while_loop import while_loop
 
@@ -52,16 +52,20 @@ def empty(n: NodeContext) -> RelayExpr:
     return Tuple([])
 
 
-def _list(n: NodeContext) -> RelayExpr | None:
-    """The first input, if it is a sequence whose length is not known."""
-    return n.need(0) if lists.is_list(n.builder.type_of(n.need(0))) else None
+def _list(n: NodeContext, position: int | None = None) -> RelayExpr | None:
+    """The first input as a list, if its length is not known, or the place in it (that input) is not; None for a sequence of fields."""
+    if lists.is_list(n.builder.type_of(n.need(0))):
+        return n.need(0)
+    where = None if position is None else n.input(position)
+    return None if where is None or n.value(where) is not None else lists.of_elements(n, _fields(n, 0))
 
 
 @op("SequenceAt")
 def at(n: NodeContext) -> RelayExpr:
     """One element."""
-    if _list(n) is not None:
-        return lists.at(n, n.need(0), n.need(1))
+    whole = _list(n, 1)
+    if whole is not None:
+        return lists.at(n, whole, n.need(1))
     fields = _fields(n, 0)
     return fields[_at(n, 1, len(fields), 0)]
 
@@ -77,10 +81,9 @@ def length(n: NodeContext) -> RelayExpr:
 @op("SequenceInsert")
 def insert(n: NodeContext) -> RelayExpr:
     """With one more element."""
-    if _list(n) is not None:
-        if n.input(2) is not None:
-            raise UnsupportedOpError("inserting at a place into a sequence whose length is not known is not supported: only at its end")
-        return lists.append(n, n.need(0), n.need(1))
+    whole = _list(n, 2)
+    if whole is not None:
+        return lists.append(n, whole, n.need(1)) if n.input(2) is None else lists.inserted(n, whole, n.need(1), n.need(2))
     fields = _fields(n, 0)
     fields.insert(_at(n, 2, len(fields), len(fields)), n.need(1))
     return Tuple(fields)
@@ -89,10 +92,9 @@ def insert(n: NodeContext) -> RelayExpr:
 @op("SequenceErase")
 def erase(n: NodeContext) -> RelayExpr:
     """With one element less."""
-    if _list(n) is not None:
-        if n.input(1) is not None:
-            raise UnsupportedOpError("erasing at a place of a sequence whose length is not known is not supported: only at its end")
-        return lists.without_last(n, n.need(0))
+    whole = _list(n, 1)
+    if whole is not None:
+        return lists.without_last(n, whole) if n.input(1) is None else lists.without(n, whole, n.need(1))
     fields = _fields(n, 0)
     del fields[_at(n, 1, len(fields), len(fields) - 1)]
     return Tuple(fields)
@@ -114,7 +116,9 @@ def split_to(n: NodeContext) -> RelayExpr:
     """Parts along an axis."""
     x = n.need(0)
     axis = n.axis(n.attr("axis", 0), n.rank(x))
-    size, sizes = n.dims(x)[axis], n.known(1, "split")
+    size, sizes = n.dims(x)[axis], n.value(n.input(1))
+    if n.input(1) is not None and sizes is None:
+        return _split_by_input(n, x, axis, n.to(n.need(1), "int64"))
     if not isinstance(size, int):
         return _split_lasting(n, x, axis, sizes)
     if sizes is None:
@@ -129,20 +133,49 @@ def _split_lasting(n: NodeContext, x: RelayExpr, axis: int, sizes: np.ndarray | 
     """The parts along an axis whose size only a running model knows, as a list."""
     if sizes is not None and sizes.ndim:
         return Tuple(split(x, list(sizes.cumsum()[:-1]), axis))  # their sum is the axis's size
-    each = 1 if sizes is None else int(sizes)
+    rows, part = _rows_along(n, x, axis)
+    return _equal_parts(n, rows, part, const(1 if sizes is None else int(sizes), "int64"), sizes is None and not n.attr("keepdims", 1), axis)
+
+
+def _rows_along(n: NodeContext, x: RelayExpr, axis: int) -> tuple[RelayExpr, Callable[[RelayExpr, RelayExpr, RelayExpr], RelayExpr]]:
+    """``x`` with an axis moved to the front, and what gives a part of that from one place to another, with the axis back in its place."""
     order = [axis, *(i for i in range(n.rank(x)) if i != axis)]
-    rows, back = n.settled(transpose(x, order))[0], list(np.argsort(order))
-    step = const(each, "int64")
-    (total,) = n.settled(row_count(rows))
+    back = list(np.argsort(order))
+
+    def part(rows: RelayExpr, first: RelayExpr, end: RelayExpr) -> RelayExpr:
+        return transpose(dyn.strided_slice(rows, reshape(first, [1]), reshape(end, [1]), [1]), back)
+
+    return n.settled(transpose(x, order))[0], part
+
+
+def _equal_parts(n: NodeContext, rows: RelayExpr, part: Callable[..., RelayExpr], step: RelayExpr, drop: bool, axis: int) -> RelayExpr:
+    """Parts of ``step`` rows each, the last of the rest, as a list."""
+    total, step = n.settled(row_count(rows), step)
 
     def turn(vs: Sequence[RelayExpr]) -> list[RelayExpr]:
         following = call("add", vs[0], step)
-        part = transpose(dyn.strided_slice(rows, reshape(vs[0], [1]), reshape(following, [1]), [1]), back)
-        if sizes is None:
-            part = squeeze(part, [axis]) if not n.attr("keepdims", 1) else part
-        return [following, with_last(n, vs[1], part)]
+        found = part(rows, vs[0], following)
+        return [following, with_last(n, vs[1], squeeze(found, [axis]) if drop else found)]
 
     return while_loop(n, lambda vs: call("less", vs[0], total), turn, [const(0, "int64"), Tuple([])], ["at", "parts"])[1]
+
+
+def _split_by_input(n: NodeContext, x: RelayExpr, axis: int, sizes: RelayExpr) -> RelayExpr:
+    """The parts, of one size or of a vector of sizes that a running model knows, as a list."""
+    rows, part = _rows_along(n, x, axis)
+    if n.rank(sizes) == 0:
+        return _equal_parts(n, rows, part, call("maximum", sizes, const(1, "int64")), False, axis)
+    shape = call("shape_of", rows, dtype="int64")
+    whole = concat([call("sum", sizes, axis=(0,), keepdims=True, exclude=False), slice_axis(shape, 0, 1, np.iinfo(np.int64).max)], 0)
+    rows, sizes = n.settled(dyn.reshape(rows, whole), sizes)  # refused where the sizes do not add up
+    (count,) = n.settled(row_count(sizes))
+
+    def turn(vs: Sequence[RelayExpr]) -> list[RelayExpr]:
+        end = call("add", vs[1], call("take", sizes, vs[0], axis=0, batch_dims=0, mode="clip"))
+        return [call("add", vs[0], const(1, "int64")), end, with_last(n, vs[2], part(rows, vs[1], end))]
+
+    start = [const(0, "int64"), const(0, "int64"), Tuple([])]
+    return while_loop(n, lambda vs: call("less", vs[0], count), turn, start, ["turn", "at", "parts"])[2]
 
 
 def with_last(n: NodeContext, whole: RelayExpr, element: RelayExpr) -> RelayExpr:
