@@ -7,6 +7,10 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from anchorleg import cpu, relay
+from anchorleg.relay.frontend import from_onnx
+from anchorleg.runtime.vm import VirtualMachine
+
 from .models import check_many, model
 
 pytest.importorskip("onnxruntime")
@@ -42,3 +46,26 @@ def test_no_box_is_kept_where_none_is_asked_for() -> None:
         return {"boxes": boxes, "scores": _rng.random((1, 2, count)).astype(np.float32), "most": i64(most)}
 
     single("NonMaxSuppression", [feed(8, 3), feed(6, 0), feed(1, 9)], {"boxes": [1, "k", 4], "scores": [1, 2, "k"]})
+
+
+@pytest.mark.parametrize("rank", [3, 4])
+def test_rows_of_unknown_length_by_a_matrix_of_unknown_sizes(rank: int) -> None:
+    lead = [f"d{i}" for i in range(rank - 2)]
+    feeds = [{"x": f(*[b] * (rank - 2), m, k), "y": f(k, c)} for b, m, k, c in ((2, 3, 4, 5), (1, 1, 1, 1), (3, 1, 17, 9))]
+    single("MatMul", feeds, {"x": [*lead, "m", "k"], "y": ["k", "c"]})
+
+
+@pytest.mark.parametrize("op, inputs", [
+    ("GatherElements", {"x": (3, 4), "i": (1, 4)}), ("GatherND", {"x": (3, 4), "i": (2, 1)}), ("ScatterElements", {"x": (3, 4), "i": (1, 4), "u": (1, 4)}),
+    ("ScatterND", {"x": (3, 4), "i": (2, 1), "u": (2, 4)})])
+def test_no_index_reaches_outside_of_the_data(op: str, inputs: dict[str, tuple[int, ...]]) -> None:
+    """Indices too far on either side name the nearest element, whatever they are: nothing else in memory is read or written."""
+    feed = {name: f(*shape) if name != "i" else np.zeros(shape, np.int64) for name, shape in inputs.items()}
+    proto = model([helper.make_node(op, list(inputs), ["y"])], feed, ["y"], 18, shapes={"x": ["p", "q"]})
+    mod, params = from_onnx(proto)
+    run = VirtualMachine(relay.vm.compile(mod, "llvm", params=params), cpu()).invoke
+    for far, near in ((10**9, 2), (2**62, 2), (-(10**9), 0), (-(2**62), 0)):
+        feed["i"].reshape(-1)[-1] = far
+        got = run("main", **feed).numpy()
+        feed["i"].reshape(-1)[-1] = near
+        np.testing.assert_array_equal(got, run("main", **feed).numpy())

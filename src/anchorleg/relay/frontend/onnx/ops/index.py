@@ -39,6 +39,20 @@ def size_of(n: NodeContext, data: RelayExpr, axis: int, dtype: str) -> Any:
     return call("take", call("shape_of", data, dtype=dtype), const(axis, "int64"), axis=0, batch_dims=0, mode="clip")
 
 
+def _inside(n: NodeContext, indices: RelayExpr, sizes: Any) -> RelayExpr:
+    """Indices from the front, kept from pointing outside of the data: kernels read and write where they say."""
+    dtype = n.dtype(indices)
+    sizes = const(sizes, dtype) if isinstance(sizes, int) else sizes
+    return call("maximum", call("minimum", indices, call("subtract", sizes, const(1, dtype))), const(0, dtype))
+
+
+def _along_axis(n: NodeContext, data: RelayExpr, indices: RelayExpr, axis: int) -> RelayExpr:
+    """Indices into one axis, from the front and inside of it."""
+    size = size_of(n, data, axis, n.dtype(indices))
+    found = from_the_front(n, indices, size)
+    return found if n.value(indices) is not None and isinstance(size, int) else _inside(n, found, size)
+
+
 @op("Gather")
 def gather(n: NodeContext) -> RelayExpr:
     """Slices along an axis."""
@@ -54,7 +68,7 @@ def gather_elements(n: NodeContext) -> RelayExpr:
     """One element per index."""
     data, indices = n.needs(2)
     axis = n.axis(n.attr("axis", 0), n.rank(data))
-    return call("gather", data, from_the_front(n, indices, size_of(n, data, axis, n.dtype(indices))), axis=axis)
+    return call("gather", data, _along_axis(n, data, indices, axis), axis=axis)
 
 
 def _nd_indices(n: NodeContext, data: RelayExpr, indices: RelayExpr, first: int) -> tuple[RelayExpr, int]:
@@ -63,15 +77,18 @@ def _nd_indices(n: NodeContext, data: RelayExpr, indices: RelayExpr, first: int)
     if not isinstance(depth, int):
         raise UnsupportedOpError("the last dimension of the indices must be known")
     sizes = n.dims(data)[first:first + depth]
-    if all(isinstance(s, int) for s in sizes):
-        sizes_const = const(list(sizes), n.dtype(indices))
-        value = n.value(indices)
-        if value is None or value.size and value.min() < 0:
-            indices = where(call("less", indices, const(0, n.dtype(indices))), call("add", indices, sizes_const), indices)
+    dtype, value = n.dtype(indices), n.value(indices)
+    known = all(isinstance(s, int) for s in sizes)
+    if known:
+        lengths: RelayExpr = const(list(sizes), dtype)
     else:
-        lengths = call("strided_slice", call("shape_of", data, dtype=n.dtype(indices)), begin=(first,), end=(first + depth,), strides=(1,),
-                       axes=(0,), slice_mode="end")
-        indices = where(call("less", indices, const(0, n.dtype(indices))), call("add", indices, lengths), indices)
+        lengths = call("strided_slice", call("shape_of", data, dtype=dtype), begin=(first,), end=(first + depth,), strides=(1,), axes=(0,), slice_mode="end")
+    if known and value is not None and value.size and ((value < -np.array(sizes)) | (value >= np.array(sizes))).any():
+        raise ArgumentError(f"the indices point outside of dimensions of sizes {list(sizes)}")
+    if not known or value is None or value.size and value.min() < 0:
+        indices = where(call("less", indices, const(0, dtype)), call("add", indices, lengths), indices)
+    if not known or value is None:
+        indices = _inside(n, indices, lengths)
     rank = n.rank(indices)
     return transpose(indices, [rank - 1, *range(rank - 1)]), depth
 
@@ -90,8 +107,7 @@ def scatter_elements(n: NodeContext) -> RelayExpr:
     """A copy with elements replaced by (or combined with) updates."""
     data, indices, updates = n.needs(3)
     axis = n.axis(n.attr("axis", 0), n.rank(data))
-    indices = from_the_front(n, indices, size_of(n, data, axis, n.dtype(indices)))
-    return call("scatter_elements", data, indices, updates, axis=axis, reduction=_reduction(n))
+    return call("scatter_elements", data, _along_axis(n, data, indices, axis), updates, axis=axis, reduction=_reduction(n))
 
 
 def _reduction(n: NodeContext) -> str:
