@@ -1,7 +1,7 @@
 """resize1d, resize2d, resize3d and crop_and_resize.
 
 Each axis is resampled by tables, computed once for each position of the result: the source indices and their weights.
-Positions that are rational numbers are computed in integers.
+Positions that are rational numbers are computed in integers.  The sizes of an axis, before and after, are numbers or expressions.
 """
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Callable, Sequence
 
 from ... import te
 from ... import tir
-from ...support.errors import ArgumentError
+from ...support.errors import ArgumentError, UnsupportedOpError
 from ...te.tensor import Tensor
 from ...tir.data_layout import Layout
 from ...tir.dtypes import is_float
@@ -34,42 +34,50 @@ class AxisMap:
         return len(self.indices)
 
 
-def _table(size: int, fn: Any, name: str) -> Tensor:
+def _table(size: Any, fn: Any, name: str) -> Tensor:
     return te.compute((size,), fn, name=name, tag=TABLE)
 
 
-def rational_position(x: Any, n: int, size: int, mode: str) -> tuple[Any, int]:
+def rational_position(x: Any, n: Any, size: Any, mode: str) -> tuple[Any, Any]:
     """Numerator and denominator of the source position of ``x``, for an axis of ``n`` elements resized to ``size``."""
     if mode == "align_corners":
-        return (x * (n - 1), size - 1) if size > 1 else (x * 0, 1)
+        return x * (n - 1) * _at_most(size - 1, 1), _at_least(size - 1, 1)
     if mode == "asymmetric":
         return x * n, size
     if mode == "tf_half_pixel_for_nn":
-        return (x * 2 + 1) * n, 2 * size
-    if mode == "half_pixel" or mode == "pytorch_half_pixel" and size > 1:
-        return (x * 2 + 1) * n - size, 2 * size
+        return (x * 2 + 1) * n, size * 2
+    if mode == "half_pixel":
+        return (x * 2 + 1) * n - size, size * 2
     if mode == "pytorch_half_pixel":
-        return x * 0, 1
+        return ((x * 2 + 1) * n - size) * _at_most(size - 1, 1), size * 2
     raise ArgumentError(f"resize: unknown coordinate_transformation_mode {mode!r}")
 
 
-def whole_factor(n: int, size: int, mode: str, rounding: str) -> int | None:
-    """The ``k`` for which position ``x`` reads element ``x // k``, throughout; None when there is none."""
-    if not n or size % n:
+def _at_least(value: Any, low: int) -> Any:
+    return max(value, low) if isinstance(value, int) else tir.op.maximum(value, low)
+
+
+def _at_most(value: Any, high: int) -> Any:
+    return min(value, high) if isinstance(value, int) else tir.op.minimum(value, high)
+
+
+def whole_factor(n: Any, size: Any, mode: str, rounding: str) -> int | None:
+    """The ``k`` for which position ``x`` reads element ``x // k``, throughout; None when there is none, or a size is not known."""
+    if not isinstance(n, int) or not isinstance(size, int) or not n or size % n:
         return None
     k = size // n
     return k if all(max(0, min(n - 1, _nearest(*rational_position(x, n, size, mode), rounding))) == x // k for x in range(size)) else None
 
 
-def _nearest(num: Any, den: int, rounding: str) -> Any:
+def _nearest(num: Any, den: Any, rounding: str) -> Any:
     if rounding == "floor":
         return num // den
     if rounding == "ceil":
         return -(-num // den)
     if rounding == "round_prefer_floor":
-        return -((den - num * 2) // (2 * den))
+        return -((den - num * 2) // (den * 2))
     if rounding in ("round", "round_prefer_ceil"):
-        return (num * 2 + den) // (2 * den)
+        return (num * 2 + den) // (den * 2)
     raise ArgumentError(f"resize: unknown rounding_method {rounding!r}")
 
 
@@ -79,8 +87,8 @@ def _nearest_of_float(at: Any, rounding: str) -> Any:
     return tir.op.cast(rounded.get(rounding, lambda: tir.floor(at + half))(), "int64")
 
 
-def _clamp(index: Any, n: int) -> Any:
-    return tir.op.maximum(tir.op.minimum(index, max(n - 1, 0)), 0)
+def _clamp(index: Any, n: Any) -> Any:
+    return tir.op.maximum(tir.op.minimum(index, _at_least(n - 1, 0)), 0)
 
 
 def _narrow(index: Any) -> Any:
@@ -99,7 +107,7 @@ def cubic_weights(t: Any, alpha: float) -> list[Any]:
             c(-(alpha + 2)) * t3 + c(3 + 2 * alpha) * t2 - c(alpha) * t, c(-alpha) * t3 + c(alpha) * t2]
 
 
-def axis_map(n: int, size: int, roi: tuple[float, float], options: dict[str, Any], compute: str, name: str) -> AxisMap:
+def axis_map(n: Any, size: Any, roi: tuple[float, float], options: dict[str, Any], compute: str, name: str) -> AxisMap:
     """The tables of one axis; weights in the type ``compute``."""
     mode = options["coordinate_transformation_mode"]
     crop = mode == "tf_crop_and_resize"
@@ -122,14 +130,18 @@ def axis_map(n: int, size: int, roi: tuple[float, float], options: dict[str, Any
             at = _crop_position(x, n, size, roi)
             return tir.op.cast(tir.floor(at), "int64"), tir.op.cast(at - tir.floor(at), compute)
         num, den = rational_position(x, n, size, mode)
-        return tir.floordiv(num, den), tir.op.cast(tir.op.cast(tir.floormod(num, den), "float64") / tir.const(float(den), "float64"), compute)
+        return tir.floordiv(num, den), tir.op.cast(tir.op.cast(tir.floormod(num, den), "float64") / _as_float(den), compute)
 
     indices = [_table(size, lambda x, k=k: _narrow(_clamp(split(x)[0] + (k + first), n)), f"{name}_index{k}") for k in range(taps)]
     weights = [_table(size, lambda x, k=k: _weight(k, *split(x), n, options), f"{name}_weight{k}") for k in range(taps)]
     return AxisMap(indices, weights, inside)
 
 
-def _weight(k: int, low: Any, t: Any, n: int, options: dict[str, Any]) -> Any:
+def _as_float(value: Any) -> Any:
+    return tir.const(float(value), "float64") if isinstance(value, int) else tir.op.cast(value, "float64")
+
+
+def _weight(k: int, low: Any, t: Any, n: Any, options: dict[str, Any]) -> Any:
     if options["method"] == "linear":
         return t if k else tir.const(1, t.dtype) - t
     weights = cubic_weights(t, options["cubic_alpha"])
@@ -151,19 +163,23 @@ def _inside(at: Any, n: int) -> Any:
     return tir.all(tir.op.greater_equal(at, tir.const(0, "float64")), tir.op.less_equal(at, tir.const(float(n - 1), "float64")))
 
 
-def resize(n_spatial: int, data: Tensor, size: Sequence[int], roi: Sequence[float], layout: str, method: str = "linear",
+def resize(n_spatial: int, data: Tensor, size: Sequence[Any], roi: Sequence[float], layout: str, method: str = "linear",
            coordinate_transformation_mode: str = "half_pixel", rounding_method: str = "", cubic_alpha: float = -0.5,
            cubic_exclude: int = 0, extrapolation_value: float = 0.0, out_dtype: str | None = None) -> Tensor:
-    """``data`` with its spatial axes (W, H W or D H W of ``layout``) resampled to ``size``."""
+    """``data`` with its spatial axes (W, H W or D H W of ``layout``) resampled to ``size``.
+
+    Sizes that are expressions are for all modes but tf_crop_and_resize, which raises UnsupportedOpError.
+    """
     options = dict(method=method, coordinate_transformation_mode=coordinate_transformation_mode, rounding_method=rounding_method,
                    cubic_alpha=cubic_alpha, cubic_exclude=cubic_exclude)
     axes = [Layout(layout).index_of(a) for a in _SPATIAL[n_spatial]]
     compute = "float64" if data.dtype == "float64" else "float32"
     rois = [(float(roi[i]), float(roi[n_spatial + i])) if len(roi) == 2 * n_spatial else (0.0, 1.0) for i in range(n_spatial)]
-    maps = {a: axis_map(get_const_int(data.shape[a]), int(s), r, options, compute, f"resize_{letter}")
-            for a, s, r, letter in zip(axes, size, rois, _SPATIAL[n_spatial])}
-    sizes = {a: int(s) for a, s in zip(axes, size)}
-    groups = [axes] if method == "nearest_neighbor" else [[a] for a in _order(data, sizes)]
+    before, sizes = {a: _size(data.shape[a]) for a in axes}, {a: _size(s) for a, s in zip(axes, size)}
+    if coordinate_transformation_mode == "tf_crop_and_resize" and not all(isinstance(s, int) for s in (*before.values(), *sizes.values())):
+        raise UnsupportedOpError("resize: tf_crop_and_resize needs known sizes")
+    maps = {a: axis_map(before[a], sizes[a], r, options, compute, f"resize_{letter}") for a, r, letter in zip(axes, rois, _SPATIAL[n_spatial])}
+    groups = [axes] if method == "nearest_neighbor" else [[a] for a in _order(before, sizes)]
     value = data
     for group in groups[:-1]:
         value = _pass(value, {a: maps[a] for a in group}, sizes, compute)
@@ -171,22 +187,30 @@ def resize(n_spatial: int, data: Tensor, size: Sequence[int], roi: Sequence[floa
                       extrapolation_value, out_dtype or data.dtype)
 
 
-def _order(data: Tensor, sizes: dict[int, int]) -> list[int]:
+def _size(dim: Any) -> Any:
+    """A size as a number where it is one."""
+    try:
+        return get_const_int(dim)
+    except ArgumentError:
+        return dim
+
+
+def _order(before: dict[int, Any], sizes: dict[int, Any]) -> list[int]:
     """The axes one after the other: those that shrink first, then the innermost, along which reading is dearest."""
-    grows = {a: sizes[a] >= get_const_int(data.shape[a]) for a in sizes}
+    grows = {a: not (isinstance(before[a], int) and isinstance(sizes[a], int) and sizes[a] < before[a]) for a in sizes}
     return sorted(sizes, key=lambda a: (grows[a], -a if grows[a] else a))
 
 
-def _shape(data: Tensor, maps: dict[int, AxisMap], sizes: dict[int, int]) -> list[Any]:
+def _shape(data: Tensor, maps: dict[int, AxisMap], sizes: dict[int, Any]) -> list[Any]:
     return [sizes[k] if k in maps else d for k, d in enumerate(data.shape)]
 
 
-def _pass(data: Tensor, maps: dict[int, AxisMap], sizes: dict[int, int], compute: str) -> Tensor:
+def _pass(data: Tensor, maps: dict[int, AxisMap], sizes: dict[int, Any], compute: str) -> Tensor:
     """Some axes resampled, kept in the type ``compute``."""
     return te.compute(_shape(data, maps, sizes), lambda *i: _sample(data, i, maps, compute), name="resize_axis", tag="resize_axis")
 
 
-def _last_pass(data: Tensor, maps: dict[int, AxisMap], sizes: dict[int, int], compute: str, edges: Sequence[tuple[int, Tensor]],
+def _last_pass(data: Tensor, maps: dict[int, AxisMap], sizes: dict[int, Any], compute: str, edges: Sequence[tuple[int, Tensor]],
                outside: float, dtype: str) -> Tensor:
     def element(*i: Any) -> Any:
         value = _sample(data, i, maps, compute)

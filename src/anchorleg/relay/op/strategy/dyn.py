@@ -5,8 +5,10 @@ from typing import Any, Callable
 
 from .... import te, tir
 from ....support.errors import UnsupportedOpError
+from ....tir.data_layout import Layout
 from ....topi import transform
 from ....topi.broadcast import broadcast_to
+from ....topi.image import resize
 from ....topi.tag import BROADCAST, ELEMWISE, INJECTIVE
 from .generic import register_injective
 
@@ -74,6 +76,14 @@ def _strided_slice(attrs: Any, inputs: list[Any], out_type: Any) -> list[Any]:
     return [te.compute(tuple(out_type.dims), element, name="T_strided_slice", tag=INJECTIVE)]
 
 
+def _resize2d(attrs: Any, inputs: list[Any], out_type: Any) -> list[Any]:
+    size = [out_type.dims[Layout(attrs.layout).index_of(a)] for a in "HW"]
+    if attrs.coordinate_transformation_mode == "tf_crop_and_resize":
+        raise UnsupportedOpError("dyn.image.resize2d: no kernel for a region of interest that is an input")
+    return [resize(2, inputs[0], size, (), attrs.layout, attrs.method, attrs.coordinate_transformation_mode, attrs.rounding_method,
+                   attrs.cubic_alpha, attrs.cubic_exclude, attrs.extrapolation_value, out_type.dtype)]
+
+
 def _length(vector: Any) -> int:
     return getattr(vector.shape[0], "value", 0)
 
@@ -82,7 +92,7 @@ DYNAMIC: dict[str, Callable[..., Any]] = {
     "dyn.reshape": _reshaped, "dyn.squeeze": _reshaped, "dyn.expand_dims": _reshaped,
     "dyn.broadcast_to": lambda attrs, inputs, out_type: [broadcast_to(inputs[0], out_type.dims)],
     "dyn.zeros": _filled(0), "dyn.ones": _filled(1), "dyn.full": _full, "dyn.tile": _tile, "dyn.one_hot": _one_hot,
-    "dyn.strided_slice": _strided_slice,
+    "dyn.strided_slice": _strided_slice, "dyn.image.resize2d": _resize2d,
 }
 
 for _name, _compute in DYNAMIC.items():
