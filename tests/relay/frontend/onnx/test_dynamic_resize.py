@@ -1,10 +1,13 @@
 """Planes resized where sizes or scales are known to a running model only, against ONNX Runtime."""
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from onnx import helper
 
+from anchorleg.relay.frontend import from_onnx
 from anchorleg.support.errors import UnsupportedOpError
 
 from .models import check, check_many, model
@@ -64,6 +67,37 @@ def test_known_planes_of_known_sizes_take_the_pixels_that_float32_finds(sizes: t
         for coordinates in ("asymmetric", "half_pixel", "half_pixel_symmetric", "tf_half_pixel_for_nn"):
             attributes = dict(mode="nearest", nearest_mode=rounding, coordinate_transformation_mode=coordinates)
             check(*one("Resize", [f(1, 2, 3, sizes[0]), None, None, i64(1, 2, 3, sizes[1])], 13, fixed=[3], **attributes))
+
+
+BY_KERNEL = [({"mode": "linear"}, 2.0), ({"mode": "linear", "coordinate_transformation_mode": "align_corners"}, 1.5),
+             ({"mode": "linear", "coordinate_transformation_mode": "asymmetric"}, 3.0), ({"mode": "nearest", "coordinate_transformation_mode": "asymmetric"}, 2.0)]
+
+
+@pytest.mark.parametrize("attributes, scale", BY_KERNEL)
+def test_scales_that_sizes_tell_are_one_kernel(attributes: dict[str, Any], scale: float) -> None:
+    feeds = [{"x": f(n, 2, h, w)} for n, h, w in ((1, 4, 5), (2, 6, 3), (1, 1, 1))]
+    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], **attributes)
+    proto = model([node], feeds[0], ["y"], 13, {"scales": np.array([1, 1, scale, 2], np.float32)}, {"x": ["n", 2, "h", "w"]})
+    assert "dyn.image.resize2d" in str(from_onnx(proto)[0])
+    check_many(proto, feeds)
+
+
+@pytest.mark.parametrize("scales", [(1.5, 2.0), (0.5, 1.0), (1.3, 0.7)])
+def test_scales_that_sizes_do_not_tell_are_kept(scales: tuple[float, float]) -> None:
+    feeds = [{"x": f(n, 2, h, w)} for n, h, w in ((1, 4, 5), (2, 7, 3), (1, 9, 11))]
+    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], mode="linear")
+    proto = model([node], feeds[0], ["y"], 13, {"scales": np.array([1, 1, *scales], np.float32)}, {"x": ["n", 2, "h", "w"]})
+    assert "image.resize2d" not in str(from_onnx(proto)[0])
+    check_many(proto, feeds)
+
+
+def test_planes_of_unknown_sizes_to_known_sizes() -> None:
+    feeds = [{"x": f(n, 2, h, w)} for n, h, w in ((1, 4, 5), (2, 6, 3), (1, 1, 1), (1, 9, 3))]
+    nodes = [helper.make_node("Shape", ["x"], ["lead"], end=2), helper.make_node("Concat", ["lead", "plane"], ["sizes"], axis=0),
+             helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], mode="linear")]
+    proto = model(nodes, feeds[0], ["y"], 18, {"plane": i64(6, 5)}, {"x": ["n", 2, "h", "w"]})
+    assert "dyn.image" not in (text := str(from_onnx(proto)[0])) and "image.resize2d" in text
+    check_many(proto, feeds)
 
 
 def test_a_way_of_resampling_that_needs_sizes_is_refused() -> None:

@@ -15,9 +15,9 @@ from .....ir.expr import RelayExpr
 from .....support.errors import ArgumentError, UnsupportedOpError
 from ....op.image.resize import Resize2DAttrs, axis_table
 from ..context import NodeContext
-from ..make import call, const, transpose, where
+from ..make import call, const, stack, transpose, where
 from ..registry import op
-from ..resampling import TIE, by_scale, by_size, check
+from ..resampling import TIE, Stretch, by_scale, by_size, check
 from ..resampling import resample as resample_unknown
 from .index import size_of
 from .linear import matmul
@@ -242,16 +242,53 @@ def _of_unknown_sizes(n: NodeContext, x: RelayExpr, spec: Spec, axes: Sequence[i
     check(spec)
     known = n.builder.partial.get(wanted) if sized else n.value(wanted)
     (wanted,) = n.settled(wanted)
-    y = x if spec.mode == "nearest" or "float" in n.dtype(x) else call("cast", x, dtype="float32")
-    for i, at in enumerate(axes):
-        dim, one = n.dims(x)[at], None if known is None else known[i]
-        if one is dim or isinstance(one, int) and one == dim or one is not None and not sized and one == 1:
-            continue
-        size = size_of(n, x, at, "int64")
-        entry = n.to(call("take", wanted, const(i, "int64"), axis=0, batch_dims=0, mode="clip"), "int64" if sized else "float32")
-        stretch = (by_size if sized else by_scale)(const(size, "int64") if isinstance(size, int) else size, entry)
-        (y,) = n.settled(resample_unknown(n, y, at, spec, stretch))
-    return n.to(y, n.dtype(x))
+    y = x if spec.mode == "nearest" or n.dtype(x) in ("float32", "float64") else call("cast", x, dtype="float32")
+    factors = [None] * len(axes) if known is None else list(known)
+    stretched = {at: _stretch(n, x, at, wanted, i, sized, factors[i]) for i, at in enumerate(axes) if not _is_kept(n.dims(x)[at], factors[i], sized)}
+    plane = [at for at in (2, 3) if at in stretched and n.rank(x) == 4 and _goes_by_sizes(spec, sized, factors)]
+    for at in stretched:
+        if at not in plane:
+            (y,) = n.settled(resample_unknown(n, y, at, spec, stretched[at]))
+    return n.to(_plane(n, y, spec, {at: stretched[at].out for at in plane}) if plane else y, n.dtype(x))
+
+
+def _is_kept(dim: Any, wanted: Any, sized: bool) -> bool:
+    """Whether an axis of that size keeps it: ``wanted`` is its new size or its scale, or None where it is not known."""
+    return wanted is not None and (wanted is dim or (isinstance(wanted, int) and wanted == dim if sized else wanted == 1))
+
+
+def _stretch(n: NodeContext, x: RelayExpr, at: int, wanted: RelayExpr, i: int, sized: bool, factor: Any) -> Stretch:
+    """Axis ``at`` of ``x``, stretched as entry ``i`` of the vector of sizes or scales says; ``factor`` is its value where that is known."""
+    size: Any = size_of(n, x, at, "int64")
+    size = const(size, "int64") if isinstance(size, int) else size
+    entry = n.to(call("take", wanted, const(i, "int64"), axis=0, batch_dims=0, mode="clip"), "int64" if sized else "float32")
+    if sized:
+        return by_size(size, entry)
+    found = by_scale(size, entry)
+    return found._replace(out=call("multiply", size, const(int(factor), "int64"))) if _is_whole(factor) else found
+
+
+def _is_whole(scale: Any) -> bool:
+    return scale is not None and float(scale).is_integer()
+
+
+def _goes_by_sizes(spec: Spec, sized: bool, scales: Sequence[Any]) -> bool:
+    """Whether the operator that resizes planes, which goes by the sizes before and after and rounds exactly, means the same."""
+    by_ratio = sized or spec.coordinates == "align_corners" or all(map(_is_whole, scales))
+    rounds = spec.mode == "linear" or spec.mode == "nearest" and spec.nearest in ("round_prefer_floor", "round_prefer_ceil")
+    return by_ratio and rounds and spec.coordinates in _RELAY_COORDINATES | {"pytorch_half_pixel"}
+
+
+def _plane(n: NodeContext, x: RelayExpr, spec: Spec, sizes: dict[int, RelayExpr]) -> RelayExpr:
+    """``x`` with its axes 2 and 3 resized by the operator, to the sizes (int64 scalars) of those that change."""
+    both: list[Any] = [sizes[at] if at in sizes else size_of(n, x, at, "int64") for at in (2, 3)]
+    (size,) = n.settled(stack([const(s, "int64") if isinstance(s, int) else s for s in both], 0))
+    options = dict(layout="NCHW", method="linear" if spec.mode == "linear" else "nearest_neighbor", coordinate_transformation_mode=spec.coordinates,
+                   rounding_method=spec.nearest if spec.mode == "nearest" else "")
+    value = n.value(size)
+    if value is not None:
+        return call("image.resize2d", x, size=[int(v) for v in value], **options)
+    return call("dyn.image.resize2d", x, size, const([0.0] * 4, "float32"), **options)
 
 
 @op("Upsample")
