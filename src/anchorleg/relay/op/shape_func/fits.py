@@ -264,6 +264,13 @@ def _global_pool(c: ShapeCase) -> None:
             c.check(c.table.less(0, d), "there is nothing to pool along an axis")
 
 
+@fit_rule("image.resize1d", "image.resize2d", "image.resize3d", "dyn.image.resize2d")
+def _resize(c: ShapeCase) -> None:
+    for n, d in zip(axis_names(c.attrs.layout), c.dims(0)):
+        if n in "DHW":
+            c.check(c.table.less(0, d), "there is nothing to resize along an axis")
+
+
 @fit_rule("nn.mirror_pad")
 def _mirror_pad(c: ShapeCase) -> None:
     room = 1 if c.attrs.mode == "REFLECT" else 0
