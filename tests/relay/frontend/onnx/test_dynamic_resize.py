@@ -100,6 +100,51 @@ def test_planes_of_unknown_sizes_to_known_sizes() -> None:
     check_many(proto, feeds)
 
 
+PLANES = ((1, 5, 7), (2, 8, 4), (1, 1, 3))
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+def test_planes_of_unknown_sizes_that_keep_their_proportions(policy: str, mode: str) -> None:
+    feeds = [{"x": f(n, 2, h, w), "sizes": i64(a, b)} for (n, h, w), a, b in zip(PLANES, (9, 3, 4), (9, 20, 5))]
+    single("Resize", feeds, {"x": ["n", 2, "h", "w"]}, ("x", "", "", "sizes"), mode=mode, axes=[2, 3], keep_aspect_ratio_policy=policy)
+
+
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+def test_known_planes_that_keep_their_proportions(policy: str) -> None:
+    for _, h, w in PLANES:
+        check(*one("Resize", [f(1, 2, h, w), None, None, i64(4, 9)], 18, fixed=[3], mode="linear", axes=[2, 3], keep_aspect_ratio_policy=policy))
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_regions_and_sizes_that_are_inputs(mode: str) -> None:
+    regions = ([0, 0, .2, .3, 1, 1, .8, .6], [0, 0, .4, -.2, 1, 1, 1.2, .7], [0, 0, 0, 0, 1, 1, 1, 1])
+    feeds = [{"x": f(n, 2, h, w), "roi": np.array(r, np.float32), "sizes": i64(n, 2, 4, b)} for (n, h, w), r, b in zip(PLANES, regions, (5, 1, 3))]
+    single("Resize", feeds, {"x": ["n", 2, "h", "w"]}, ("x", "roi", "", "sizes"), mode=mode, coordinate_transformation_mode="tf_crop_and_resize",
+           extrapolation_value=7.0)
+
+
+@pytest.mark.parametrize("scale", [2.0, 0.6])
+def test_cubic_weights_of_planes_of_unknown_sizes_without_what_is_outside(scale: float) -> None:
+    feeds = [{"x": f(n, 2, h, w), "scales": np.array([1, 1, scale, 1.5], np.float32)} for n, h, w in ((1, 5, 7), (2, 8, 4))]
+    single("Resize", feeds, {"x": ["n", 2, "h", "w"]}, ("x", "", "scales"), mode="cubic", exclude_outside=1)
+
+
+@pytest.mark.parametrize("scales", [(2, 2), (0.6, 0.6), (1.3, 0.7)])
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_resize_of_old_models_rounds_up_where_it_shrinks(mode: str, scales: tuple[float, float]) -> None:
+    wanted = np.array([1, 1, *scales], np.float32)
+    feeds = [{"x": f(n, 2, h, w), "scales": wanted} for n, h, w in ((1, 5, 7), (2, 8, 4))]
+    single("Resize", feeds, {"x": ["n", 2, "h", "w"]}, opset=10, mode=mode)
+    single("Resize", [{"x": d["x"]} for d in feeds], {"x": ["n", 2, "h", "w"]}, ("x", "scales"), opset=10, constants={"scales": wanted}, mode=mode)
+    check(*one("Resize", [feeds[0]["x"], wanted], 10, fixed=[1], mode=mode))
+
+
+def test_half_floats_are_averaged_in_float32() -> None:
+    x = (100 * f(1, 2, 5, 7)).astype(np.float16)
+    check(*one("Resize", [x, None, np.array([1, 1, 1.3, 0.7], np.float32)], 13, fixed=[2], mode="linear"))
+
+
 def test_a_way_of_resampling_that_needs_sizes_is_refused() -> None:
     with pytest.raises(UnsupportedOpError, match="antialias needs the sizes of the axes"):
         single("Resize", [{"x": f(1, 2, 4, 4), "sizes": i64(1, 2, 2, 2)}], {"x": ["n", 2, "h", "w"]}, ("x", "", "", "sizes"), mode="linear", antialias=1)

@@ -12,17 +12,18 @@ from typing import Any, NamedTuple, Sequence
 import numpy as np
 
 from .....ir.expr import RelayExpr
-from .....support.errors import ArgumentError, UnsupportedOpError
+from .....support.errors import ArgumentError
 from ....op.image.resize import Resize2DAttrs, axis_table
 from ..context import NodeContext
 from ..make import call, const, stack, transpose, where
 from ..registry import op
-from ..resampling import TIE, Stretch, by_scale, by_size, check
+from ..resampling import SIMPLE, TIE, Stretch, by_scale, by_size, check, extrapolate, in_proportion
 from ..resampling import resample as resample_unknown
 from .index import size_of
 from .linear import matmul
 
 _F = np.float32
+_POLICIES = ("stretch", "not_larger", "not_smaller")
 _FEW = 4  # taps: more are a matrix product
 _LAYOUT = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
@@ -89,9 +90,10 @@ def taps(spec: Spec, axis: Axis) -> tuple[np.ndarray, np.ndarray]:
     """(places, weights), each of shape (taps, size of the result)."""
     x = coordinates(spec, axis).astype(np.float64 if spec.mode != "nearest" else _F)
     if spec.mode == "nearest":
-        if spec.nearest not in _ROUND:
+        rounding = spec.nearest if spec.nearest != SIMPLE else "ceil" if axis.scale < 1 else "floor"
+        if rounding not in _ROUND:
             raise ArgumentError(f"nearest_mode {spec.nearest!r} is not known")
-        return np.clip(_ROUND[spec.nearest](x), 0, axis.size - 1)[None].astype(np.int64), np.ones((1, axis.out))
+        return np.clip(_ROUND[rounding](x), 0, axis.size - 1)[None].astype(np.int64), np.ones((1, axis.out))
     radius, stretch = (1 if spec.mode == "linear" else 2), min(axis.scale, 1.0) if spec.antialias else 1.0
     first = math.floor(-radius / stretch) + 1
     steps = np.arange(first, 2 - first if radius == 2 or first != 0 else 2)[:, None]
@@ -141,14 +143,19 @@ def resize(n: NodeContext, x: RelayExpr, spec: Spec, axes: dict[int, Axis]) -> R
     crop = spec.coordinates == "tf_crop_and_resize"
     axes = {at: a for at, a in axes.items() if crop or a.size != a.out or a.scale != 1}
     dtype = n.dtype(x)
-    direct = _as_relay(n, x, spec, axes)
+    direct = None if spec.nearest == SIMPLE and any(a.scale < 1 for a in axes.values()) else _as_relay(n, x, spec, axes)
     if direct is not None:
         return direct
-    y = x if spec.mode == "nearest" or "float" in dtype else call("cast", x, dtype="float32")
+    y = _in_floats(x, spec, dtype)
     for at, axis in axes.items():
         y = resample(n, y, at, spec, axis)
     y = n.to(y, dtype) if y is not x else y
     return _outside(n, y, spec, axes) if crop else y
+
+
+def _in_floats(x: RelayExpr, spec: Spec, dtype: str) -> RelayExpr:
+    """``x`` in the type that it is averaged in."""
+    return x if spec.mode == "nearest" or dtype in ("float32", "float64") else call("cast", x, dtype="float32")
 
 
 def _outside(n: NodeContext, y: RelayExpr, spec: Spec, axes: dict[int, Axis]) -> RelayExpr:
@@ -163,7 +170,7 @@ def _outside(n: NodeContext, y: RelayExpr, spec: Spec, axes: dict[int, Axis]) ->
 
 
 _RELAY_COORDINATES = frozenset({"half_pixel", "align_corners", "asymmetric"})
-_RELAY_ROUNDING = {"round_prefer_ceil": "round_prefer_ceil", "floor": "floor", "ceil": "ceil", "round_prefer_floor": "round_prefer_floor"}
+_RELAY_ROUNDING = {SIMPLE: "floor", "round_prefer_ceil": "round_prefer_ceil", "floor": "floor", "ceil": "ceil", "round_prefer_floor": "round_prefer_floor"}
 
 
 def _as_relay(n: NodeContext, x: RelayExpr, spec: Spec, axes: dict[int, Axis]) -> RelayExpr | None:
@@ -203,18 +210,16 @@ def _roi(roi: Sequence[float], i: int, count: int) -> tuple[float, float]:
 def _axes_by_sizes(dims: Sequence[Any], axes: Sequence[int], sizes: Sequence[int], roi: Sequence[float], policy: str) -> dict[int, Axis]:
     if len(sizes) != len(axes):
         raise ArgumentError(f"{len(axes)} sizes are expected, got {list(sizes)}")
-    scales = [s / dims[at] for s, at in zip(sizes, axes)]
+    scales = [_F(s) / _F(dims[at]) for s, at in zip(sizes, axes)]
     if policy != "stretch":
-        if policy not in ("not_larger", "not_smaller"):
-            raise ArgumentError(f"keep_aspect_ratio_policy {policy!r} is not known")
         one = min(scales) if policy == "not_larger" else max(scales)
-        scales, sizes = [one] * len(axes), [int(math.floor(one * dims[at] + 0.5)) for at in axes]
+        scales, sizes = [one] * len(axes), [int(np.floor(one * _F(dims[at]) + _F(0.5))) for at in axes]
     return {at: Axis(dims[at], int(s), float(c), _roi(roi, i, len(axes))) for i, (at, s, c) in enumerate(zip(axes, sizes, scales))}
 
 
 def _enlarged(n: NodeContext, x: RelayExpr, spec: Spec, scales: Sequence[float]) -> RelayExpr | None:
     """Pixels repeated a whole number of times, which needs no sizes."""
-    repeats = spec.coordinates == "asymmetric" and spec.nearest == "floor" or (
+    repeats = spec.coordinates == "asymmetric" and spec.nearest in ("floor", SIMPLE) or (
         spec.coordinates in ("half_pixel", "pytorch_half_pixel") and spec.nearest.startswith("round"))
     if spec.mode != "nearest" or not repeats or n.rank(x) != 4 or list(scales[:2]) != [1, 1] or any(s != int(s) or s < 1 for s in scales):
         return None
@@ -223,7 +228,7 @@ def _enlarged(n: NodeContext, x: RelayExpr, spec: Spec, scales: Sequence[float])
 
 def _by_scales(n: NodeContext, x: RelayExpr, spec: Spec, axes: Sequence[int], scales: Sequence[float], roi: Sequence[float]) -> RelayExpr:
     """``x`` resized by scales."""
-    if not all(isinstance(d, int) for d in n.dims(x)) and len(axes) == n.rank(x):
+    if not all(isinstance(d, int) for d in n.dims(x)) and list(axes) == list(range(n.rank(x))):
         larger = _enlarged(n, x, spec, scales)
         if larger is not None:
             return larger
@@ -237,19 +242,42 @@ def _is_known(dims: Sequence[Any], axes: Sequence[int], factors: Sequence[float]
     return all(isinstance(dims[at], int) or i < len(factors) and factors[i] == 1 for i, at in enumerate(axes))
 
 
-def _of_unknown_sizes(n: NodeContext, x: RelayExpr, spec: Spec, axes: Sequence[int], wanted: RelayExpr, sized: bool) -> RelayExpr:
+def _of_unknown_sizes(n: NodeContext, x: RelayExpr, spec: Spec, axes: Sequence[int], wanted: RelayExpr, sized: bool,
+                      policy: str = "stretch") -> RelayExpr:
     """``x`` resized by scales or to sizes (a vector) where these, or the sizes of ``x``, are known to a running model only."""
     check(spec)
-    known = n.builder.partial.get(wanted) if sized else n.value(wanted)
+    known, all_axes = n.builder.partial.get(wanted) if sized else n.value(wanted), policy != "stretch" or spec.coordinates == "tf_crop_and_resize"
     (wanted,) = n.settled(wanted)
-    y = x if spec.mode == "nearest" or n.dtype(x) in ("float32", "float64") else call("cast", x, dtype="float32")
     factors = [None] * len(axes) if known is None else list(known)
-    stretched = {at: _stretch(n, x, at, wanted, i, sized, factors[i]) for i, at in enumerate(axes) if not _is_kept(n.dims(x)[at], factors[i], sized)}
-    plane = [at for at in (2, 3) if at in stretched and n.rank(x) == 4 and _goes_by_sizes(spec, sized, factors)]
+    stretched = {at: _stretch(n, x, at, wanted, i, sized, factors[i]) for i, at in enumerate(axes)
+                 if all_axes or not _is_kept(n.dims(x)[at], factors[i], sized)}
+    if policy != "stretch":
+        stretched = dict(zip(stretched, in_proportion(list(stretched.values()), policy)))
+    if spec.coordinates == "tf_crop_and_resize":
+        stretched = {at: s._replace(roi=_region(n, i, len(axes))) for i, (at, s) in enumerate(stretched.items())}
+    return _resampled(n, x, spec, stretched, not all_axes and _goes_by_sizes(spec, sized, factors))
+
+
+def _resampled(n: NodeContext, x: RelayExpr, spec: Spec, stretched: dict[int, Stretch], by_sizes: bool) -> RelayExpr:
+    """``x`` resampled along some axes, a plane at once where sizes alone say how."""
+    y = _in_floats(x, spec, n.dtype(x))
+    plane = [at for at in (2, 3) if at in stretched and n.rank(x) == 4 and by_sizes]
     for at in stretched:
         if at not in plane:
             (y,) = n.settled(resample_unknown(n, y, at, spec, stretched[at]))
-    return n.to(_plane(n, y, spec, {at: stretched[at].out for at in plane}) if plane else y, n.dtype(x))
+    if plane:
+        y = _plane(n, y, spec, {at: stretched[at].out for at in plane})
+    (y,) = n.settled(n.to(y, n.dtype(x)))
+    for at in stretched if spec.coordinates == "tf_crop_and_resize" else ():
+        (y,) = n.settled(extrapolate(n, y, at, spec, stretched[at]))
+    return y
+
+
+def _region(n: NodeContext, i: int, count: int) -> tuple[RelayExpr, RelayExpr]:
+    """Begin and end of the region of interest along the axis at place ``i`` of ``count``."""
+    roi = n.need(1)
+    first, last = (n.to(call("take", roi, const(k, "int64"), axis=0, batch_dims=0, mode="clip"), "float32") for k in (i, i + count))
+    return first, last
 
 
 def _is_kept(dim: Any, wanted: Any, sized: bool) -> bool:
@@ -302,9 +330,10 @@ def by_scales(n: NodeContext) -> RelayExpr:
     elif n.op_type == "Upsample" and n.version < 9:
         scales = n.attr("scales")
     else:
-        scales = n.known(1, "scales").reshape(-1)  # type: ignore[union-attr]
+        scales = n.value(n.need(1))
     mode = {"bilinear": "linear"}.get(n.attr("mode", "nearest"), n.attr("mode", "nearest"))
-    return _by_scales(n, x, Spec(mode, "asymmetric", "floor"), axes, scales, ())
+    spec = Spec(mode, "asymmetric", SIMPLE)
+    return _of_unknown_sizes(n, x, spec, axes, n.need(1), False) if scales is None else _by_scales(n, x, spec, axes, np.ravel(scales), ())
 
 
 @op("Resize", since=11)
@@ -315,28 +344,28 @@ def resize_v11(n: NodeContext) -> RelayExpr:
     spec = Spec(n.attr("mode", "nearest"), n.attr("coordinate_transformation_mode", "half_pixel"),
                 n.attr("nearest_mode", "round_prefer_floor"), n.attr("cubic_coeff_a", -0.75), bool(n.attr("exclude_outside", 0)),
                 bool(n.attr("antialias", 0)), n.attr("extrapolation_value", 0.0))
-    roi: Sequence[float] = ()
-    if spec.coordinates == "tf_crop_and_resize":
-        roi = n.known(1, "roi").reshape(-1)  # type: ignore[union-attr]
+    crop = spec.coordinates == "tf_crop_and_resize"
+    region = n.value(n.need(1)) if crop else np.zeros(0)
+    roi = None if region is None else tuple(region.reshape(-1).tolist())
     scales = n.input(2)
     if scales is not None and n.dims(scales) != (0,):
         value = n.value(scales)
-        if value is None:
+        if value is None or roi is None:
             return _of_unknown_sizes(n, x, spec, axes, scales, False)
-        return _by_scales(n, x, spec, axes, value.reshape(-1), tuple(roi))
+        return _by_scales(n, x, spec, axes, value.reshape(-1), roi)
     if n.input(3) is None:
         raise ArgumentError("neither scales nor sizes are given")
     return _to_sizes(n, x, spec, axes, roi)
 
 
-def _to_sizes(n: NodeContext, x: RelayExpr, spec: Spec, axes: Sequence[int], roi: Sequence[float]) -> RelayExpr:
+def _to_sizes(n: NodeContext, x: RelayExpr, spec: Spec, axes: Sequence[int], roi: tuple[float, ...] | None) -> RelayExpr:
     """``x`` resized to the sizes of input 3."""
     sizes, dims, policy = n.value(n.need(3)), n.dims(x), n.attr("keep_aspect_ratio_policy", "stretch")
-    if sizes is not None and _is_known(dims, axes, ()):
-        return resize(n, x, spec, _axes_by_sizes(dims, axes, [int(s) for s in sizes.reshape(-1)], tuple(roi), policy))
-    if policy != "stretch":
-        raise UnsupportedOpError(f"keep_aspect_ratio_policy {policy!r} needs known sizes: give the sizes of the model's inputs with shape={{name: (…)}}")
-    return _of_unknown_sizes(n, x, spec, axes, n.need(3), True)
+    if policy not in _POLICIES:
+        raise ArgumentError(f"keep_aspect_ratio_policy must be one of {', '.join(_POLICIES)}, got {policy!r}")
+    if sizes is not None and roi is not None and _is_known(dims, axes, ()):
+        return resize(n, x, spec, _axes_by_sizes(dims, axes, [int(s) for s in sizes.reshape(-1)], roi, policy))
+    return _of_unknown_sizes(n, x, spec, axes, n.need(3), True, policy)
 
 
 __all__ = ["Axis", "Spec", "resize", "taps"]
