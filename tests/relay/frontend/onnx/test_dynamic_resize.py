@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from anchorleg import relay
 from anchorleg.relay.frontend import from_onnx
 from anchorleg.support.errors import UnsupportedOpError
 
@@ -143,6 +144,37 @@ def test_resize_of_old_models_rounds_up_where_it_shrinks(mode: str, scales: tupl
 def test_half_floats_are_averaged_in_float32() -> None:
     x = (100 * f(1, 2, 5, 7)).astype(np.float16)
     check(*one("Resize", [x, None, np.array([1, 1, 1.3, 0.7], np.float32)], 13, fixed=[2], mode="linear"))
+
+
+def segmentation(*way: Any) -> list[Any]:
+    """A head at half of the size, resized to that of the image the given way, and a convolution of the result."""
+    return [helper.make_node("Conv", ["x", "v"], ["half"], strides=[2, 2], pads=[1, 1, 1, 1]), helper.make_node("Relu", ["half"], ["a"]), *way,
+            helper.make_node("Conv", ["b", "w"], ["c"], pads=[1, 1, 1, 1]), helper.make_node("Relu", ["c"], ["y"])]
+
+
+SIZES_OF_THE_IMAGE = [
+    helper.make_node("Shape", ["a"], ["s"]), helper.make_node("Slice", ["s", "zero", "two"], ["lead"]), helper.make_node("Shape", ["x"], ["t"]),
+    helper.make_node("Slice", ["t", "two", "four"], ["plane"]), helper.make_node("Concat", ["lead", "plane"], ["sizes"], axis=0),
+    helper.make_node("Resize", ["a", "", "", "sizes"], ["b"], mode="linear", coordinate_transformation_mode="pytorch_half_pixel")]
+DOUBLED = [
+    helper.make_node("Shape", ["a"], ["s"]), helper.make_node("Slice", ["s", "zero", "two"], ["lead"]), helper.make_node("Slice", ["s", "two", "four"], ["p"]),
+    helper.make_node("Mul", ["p", "two"], ["plane"]), helper.make_node("Concat", ["lead", "plane"], ["sizes"], axis=0),
+    helper.make_node("Resize", ["a", "", "", "sizes"], ["b"], mode="linear", coordinate_transformation_mode="align_corners")]
+SCALES_OF_THE_IMAGE = [
+    helper.make_node("Shape", ["a"], ["s"]), helper.make_node("Slice", ["s", "two", "four"], ["p"]), helper.make_node("Cast", ["p"], ["below"], to=1),
+    helper.make_node("Shape", ["x"], ["t"]), helper.make_node("Slice", ["t", "two", "four"], ["q"]), helper.make_node("Cast", ["q"], ["above"], to=1),
+    helper.make_node("Div", ["above", "below"], ["ratio"]), helper.make_node("Concat", ["ones", "ratio"], ["scales"], axis=0),
+    helper.make_node("Resize", ["a", "", "scales"], ["b"], mode="linear")]
+
+
+@pytest.mark.parametrize("way", [SIZES_OF_THE_IMAGE, DOUBLED, SCALES_OF_THE_IMAGE], ids=["sizes", "doubled", "scales"])
+def test_a_head_resized_as_networks_say_it_is_compiled(way: list[Any]) -> None:
+    feeds = [{"x": f(n, 3, h, w)} for n, h, w in ((1, 8, 12), (2, 9, 7), (1, 2, 2))]
+    constants = {"v": f(16, 3, 3, 3), "w": f(4, 16, 3, 3), "zero": i64(0), "two": i64(2), "four": i64(4), "ones": np.ones(2, np.float32)}
+    proto = model(segmentation(*way), feeds[0], ["y"], 13, constants, {"x": ["n", 3, "h", "w"]})
+    made = relay.vm.compile(from_onnx(proto)[0], "llvm")
+    assert [e.name for e in made.packed if e.kind == "host"] == []
+    check_many(proto, feeds, 1e-4)
 
 
 def test_a_way_of_resampling_that_needs_sizes_is_refused() -> None:
