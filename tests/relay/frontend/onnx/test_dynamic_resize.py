@@ -44,7 +44,7 @@ def test_planes_of_unknown_sizes_resized_by_known_scales() -> None:
 
 
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
-HALVES = ((7, 4), (14, 19), (18, 21), (20, 26), (23, 28), (5, 1), (7, 1))  # widths whose positions in float32 are beside a half or a whole number
+HALVES = ((7, 4), (14, 19), (18, 21), (20, 26), (23, 28), (5, 1), (7, 1), (58, 69), (54, 61))  # widths whose positions in float32 are beside a half or a whole number
 
 
 @pytest.mark.parametrize("rounding", ROUNDINGS)
@@ -71,7 +71,10 @@ def test_known_planes_of_known_sizes_take_the_pixels_that_float32_finds(sizes: t
 
 
 BY_KERNEL = [({"mode": "linear"}, 2.0), ({"mode": "linear", "coordinate_transformation_mode": "align_corners"}, 1.5),
-             ({"mode": "linear", "coordinate_transformation_mode": "asymmetric"}, 3.0), ({"mode": "nearest", "coordinate_transformation_mode": "asymmetric"}, 2.0)]
+             ({"mode": "linear", "coordinate_transformation_mode": "asymmetric"}, 3.0), *(({"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": r}, s)
+               for r, s in (("round_prefer_floor", 2.0), ("round_prefer_ceil", 6.0), ("ceil", 3.0))),
+             *(({"mode": "nearest", "coordinate_transformation_mode": c, "nearest_mode": r}, 3.0)
+               for c in ("half_pixel", "pytorch_half_pixel", "align_corners") for r in ("floor", "ceil"))]
 
 
 @pytest.mark.parametrize("attributes, scale", BY_KERNEL)

@@ -85,9 +85,15 @@ _COORDINATES: dict[str, Callable[[RelayExpr, Stretch], RelayExpr]] = {
     "tf_crop_and_resize": _crop,
 }
 
+def _rounded(x: RelayExpr, compare: str, half: float) -> RelayExpr:
+    """``x`` rounded up where what it has beyond a whole number is more than a half."""
+    whole = call("floor", x)
+    return call("add", whole, _float(call(compare, call("subtract", x, whole), number(half))))
+
+
 _ROUND: dict[str, Callable[[RelayExpr, Stretch], RelayExpr]] = {
-    "round_prefer_floor": lambda x, s: call("ceil", call("subtract", call("subtract", x, number(0.5)), number(TIE))),
-    "round_prefer_ceil": lambda x, s: call("floor", call("add", call("add", x, number(0.5)), number(TIE))),
+    "round_prefer_floor": lambda x, s: _rounded(x, "greater", 0.5 + TIE),
+    "round_prefer_ceil": lambda x, s: _rounded(x, "greater_equal", 0.5 - TIE),
     "floor": lambda x, s: call("floor", x),
     "ceil": lambda x, s: call("ceil", x),
     SIMPLE: lambda x, s: where(call("less", s.scale, number(1)), call("ceil", x), call("floor", x)),

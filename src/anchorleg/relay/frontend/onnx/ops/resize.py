@@ -72,8 +72,8 @@ def coordinates(spec: Spec, axis: Axis) -> np.ndarray:
     raise ArgumentError(f"coordinate_transformation_mode {name!r} is not known")
 
 
-_ROUND = {"round_prefer_floor": lambda x: np.ceil(x - _F(0.5) - _F(TIE)), "round_prefer_ceil": lambda x: np.floor(x + _F(0.5) + _F(TIE)),
-          "floor": np.floor, "ceil": np.ceil}
+_ROUND = {"round_prefer_floor": lambda x: np.floor(x) + (x - np.floor(x) > _F(0.5 + TIE)),
+          "round_prefer_ceil": lambda x: np.floor(x) + (x - np.floor(x) >= _F(0.5 - TIE)), "floor": np.floor, "ceil": np.ceil}
 
 
 def _linear(t: np.ndarray) -> np.ndarray:
@@ -301,10 +301,13 @@ def _is_whole(scale: Any) -> bool:
 
 
 def _goes_by_sizes(spec: Spec, sized: bool, scales: Sequence[Any]) -> bool:
-    """Whether the operator that resizes planes, which goes by the sizes before and after and rounds exactly, means the same."""
-    by_ratio = sized or spec.coordinates == "align_corners" or all(map(_is_whole, scales))
-    rounds = spec.mode == "linear" or spec.mode == "nearest" and spec.nearest in ("round_prefer_floor", "round_prefer_ceil")
-    return by_ratio and rounds and spec.coordinates in _RELAY_COORDINATES | {"pytorch_half_pixel"}
+    """Whether the operator that resizes planes, which goes by the sizes before and after and rounds exactly, means the same.
+
+    Positions are exact in float32 where scales are whole or corners are aligned; elsewhere the nearest pixel may be another one.
+    """
+    exact = spec.coordinates == "align_corners" or not sized and all(map(_is_whole, scales))
+    same = spec.mode == "linear" and sized or spec.mode in ("linear", "nearest") and exact
+    return same and spec.coordinates in _RELAY_COORDINATES | {"pytorch_half_pixel"}
 
 
 def _plane(n: NodeContext, x: RelayExpr, spec: Spec, sizes: dict[int, RelayExpr]) -> RelayExpr:
@@ -312,7 +315,7 @@ def _plane(n: NodeContext, x: RelayExpr, spec: Spec, sizes: dict[int, RelayExpr]
     both: list[Any] = [sizes[at] if at in sizes else size_of(n, x, at, "int64") for at in (2, 3)]
     (size,) = n.settled(stack([const(s, "int64") if isinstance(s, int) else s for s in both], 0))
     options = dict(layout="NCHW", method="linear" if spec.mode == "linear" else "nearest_neighbor", coordinate_transformation_mode=spec.coordinates,
-                   rounding_method=spec.nearest if spec.mode == "nearest" else "")
+                   rounding_method=_RELAY_ROUNDING[spec.nearest] if spec.mode == "nearest" else "")
     value = n.value(size)
     if value is not None:
         return call("image.resize2d", x, size=[int(v) for v in value], **options)
