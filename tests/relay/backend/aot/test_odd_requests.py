@@ -13,7 +13,8 @@ from anchorleg.ir.memory_pools import PoolInfoProperties, WorkspaceMemoryPools, 
 from anchorleg.ir.module import IRModule
 from anchorleg.ir.transform import PassContext
 from anchorleg.relay.backend import Executor, Runtime
-from anchorleg.runtime import cpu, register_func
+from anchorleg.runtime import cpu
+from anchorleg.runtime.registry import register_func, remove_global_func
 from anchorleg.support.errors import AnchorlegError, BuildError
 from anchorleg.tir.usmp.utils import PoolAllocation
 
@@ -241,10 +242,17 @@ def chain():
     return module(x, body=y)
 
 
+@pytest.fixture
+def planned_by():
+    """Registers a planning function as ``mine`` for one test."""
+    yield lambda function: register_func("tir.usmp.algo.mine", function)
+    remove_global_func("tir.usmp.algo.mine")
+
+
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
-def test_a_planning_function_of_the_users():
-    register_func("tir.usmp.algo.stacked", stacked, override=True)
-    factory = check(chain(), "c", np.ones((1, 64), "float32"), config={"tir.usmp.custom_algorithm": "stacked"})
+def test_a_planning_function_of_the_users(planned_by):
+    planned_by(stacked)
+    factory = check(chain(), "c", np.ones((1, 64), "float32"), config={"tir.usmp.custom_algorithm": "mine"})
     assert factory.plan.total == 3 * 256 and [p.offset for p in factory.plan.places] == [0, 256, 512]
 
 
@@ -255,7 +263,7 @@ def test_a_planning_function_of_the_users():
     (lambda buffers, pressure: 3, "expected to return a dictionary buffer → PoolAllocation, got int"),
     (lambda buffers, pressure: {b: PoolAllocation(b.pool_candidates[0], 4992) for b in buffers}, "end at 5248 in pool 'sram' of 5000 bytes"),
 ])
-def test_what_a_planning_function_gives_is_checked(planned, text):
-    register_func("tir.usmp.algo.wrong", planned, override=True)
+def test_what_a_planning_function_gives_is_checked(planned, text, planned_by):
+    planned_by(planned)
     with pytest.raises((BuildError, AnchorlegError), match=text):
-        build(chain(), config={"tir.usmp.custom_algorithm": "wrong"}, workspace_memory_pools=SMALL_POOL)
+        build(chain(), config={"tir.usmp.custom_algorithm": "mine"}, workspace_memory_pools=SMALL_POOL)
