@@ -84,6 +84,19 @@ class TupleType(Type):
         self.fields, self.span = tuple(fields), span
 
 
+def flatten_types(ty: Type) -> list[Any]:
+    """What a (nested) tuple type holds, left to right; any other type is itself."""
+    found: list[Any] = []
+    stack = [ty]
+    while stack:
+        t = stack.pop()
+        if isinstance(t, TupleType):
+            stack.extend(reversed(t.fields))
+        else:
+            found.append(t)
+    return found
+
+
 class TypeVar(Type):
     """A type variable, bound by a function or a data type definition."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Iterable, Sequence
 
 from ..ir.expr import PrimExpr
-from ..ir.type import PointerType, TupleType, Type
+from ..ir.type import PointerType, flatten_types
 from ..support.errors import ArgumentError
 from . import expr as tir
 from . import stmt as ts
@@ -19,23 +19,11 @@ def _groups(func: PrimFunc, relay_func_type: Any) -> list[list[Buffer]]:
     ArgumentError when the function's buffers are not as many as the type's tensors.
     """
     buffers = [b for b in func.buffers if b is not None]
-    counts = [len(_flat(t)) for t in (*relay_func_type.arg_types, relay_func_type.ret_type)]
+    counts = [len(flatten_types(t)) for t in (*relay_func_type.arg_types, relay_func_type.ret_type)]
     if sum(counts) != len(buffers):
         raise ArgumentError(f"the type has {sum(counts)} tensors, arguments and results together, but the loop program takes {len(buffers)} buffers")
     rest = iter(buffers)
     return [[next(rest) for _ in range(n)] for n in counts]
-
-
-def _flat(t: Type) -> list[Type]:
-    found: list[Type] = []
-    stack = [t]
-    while stack:
-        each = stack.pop()
-        if isinstance(each, TupleType):
-            stack.extend(reversed(each.fields))
-        else:
-            found.append(each)
-    return found
 
 
 def _scope(b: Buffer) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Callable, NamedTuple
 
 from ...ir.expr import Any as AnyDim
 from ...ir.op import Op, OpPattern
-from ...ir.type import TensorType, TupleType
+from ...ir.type import TensorType, TupleType, flatten_types
 from ...ir.visit import Walker
 from ...support.errors import BuildError, UnsupportedOpError
 from ..expr import Call, Constant, Tuple, TupleGetItem, Var
@@ -33,15 +33,9 @@ class TEFunction(NamedTuple):
 
 def flatten_tensor_types(ty: Any) -> list[TensorType]:
     """The tensor types inside a (nested) tuple type, left to right."""
-    found: list[TensorType] = []
-    stack = [ty]
-    while stack:
-        t = stack.pop()
-        if isinstance(t, TensorType):
-            found.append(t)
-        elif isinstance(t, TupleType):
-            stack.extend(reversed(t.fields))
-        else:
+    found = flatten_types(ty)
+    for t in found:
+        if not isinstance(t, TensorType):
             raise BuildError(f"a kernel takes and gives tensors and tuples of tensors only, got a value of type {t}")
     return found
 

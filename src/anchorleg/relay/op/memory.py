@@ -10,7 +10,7 @@ from typing import Any
 from ...ir.attrs import OPT_INTS, RAW, Attrs, Field
 from ...ir.expr import Any as AnyDim, RelayExpr
 from ...ir.op import Op
-from ...ir.type import GlobalTypeVar, TensorType, TupleType, Type, TypeCall
+from ...ir.type import GlobalTypeVar, TensorType, TupleType, Type, TypeCall, flatten_types
 from ..expr import Call, Constant
 from .attrs_common import OPT_DTYPE
 from .registry import declare
@@ -80,8 +80,6 @@ def kill(to_free: RelayExpr) -> Call:
 
 def flatten_tuple_type(ty: Type) -> list[TensorType]:
     """The tensors of a type, left to right."""
-    from .shape_func.registry import flatten_types
-
     return flatten_types(ty)
 
 

@@ -22,7 +22,7 @@ from ..expr import Call, Tuple, TupleGetItem, Var
 from ..function import Function
 from ..op import vm
 from ..op.shape_func.declared import Declared, declared, input_types, ranks_of
-from ..op.shape_func.dims import DimTable
+from ..op.shape_func.dims import Dim, DimTable
 from ..op.shape_func.program import assemble
 from ..op.shape_func.registry import Known
 
@@ -55,14 +55,15 @@ def declared_shapes(manifest: Any, func: Function, args: Sequence[RelayExpr], re
         inputs += [t if elements else _sizes(manifest, t, scope) for t in tensors_of(manifest, atom, arg.checked_type, scope)]
     outs = [manifest.fixed(TensorType([len(k.dims)], "int64"), scope) for k in results]
     special = shape_function(call, found)  # type: ignore[arg-type]
-    manifest.let(scope, "_shape", vm.invoke_tvm_op(special, _tuple(inputs), _tuple(outs)), TupleType([]))
+    manifest.let(scope, "_shape", vm.invoke_tvm_op(special, typed_tuple(inputs), typed_tuple(outs)), TupleType([]))
     _check_known(manifest, call.op.name, results, outs, scope)  # type: ignore[attr-defined]
     for known, out in zip(results, outs):
         manifest.facts.bind(out, [Known((len(known.dims),), "int64", known.dims)])
     return outs
 
 
-def _tuple(fields: Sequence[RelayExpr]) -> Tuple:
+def typed_tuple(fields: Sequence[RelayExpr]) -> Tuple:
+    """A tuple that has its type."""
     new = Tuple(fields)
     new._checked_type = TupleType([f.checked_type for f in fields])
     return new
@@ -74,12 +75,17 @@ def _check_known(manifest: Any, name: str, results: Sequence[Known], outs: Seque
     checks = [(table.equal(table.atom("val", k, i), d), f"{name}: the declared shape function gives another size than the {d} of the program's type")
               for k, known in enumerate(results) for i, d in enumerate(known.dims) if isinstance(d, int)]
     if checks:
-        params = [Var(f"s{k}", out.checked_type) for k, out in enumerate(outs)]
-        for p in params:
-            p._checked_type = p.type_annotation
-        nothing = Function(params, _tuple([]), TupleType([]), (), DictAttrs({"Primitive": 1}))
-        program = assemble(table, [], checks)
-        manifest.let(scope, "_checks", vm.shape_func(nothing, _tuple(outs), _tuple([]), [1] * len(outs), program), TupleType([]))
+        let_checks(manifest, table, checks, outs, 1, scope)
+
+
+def let_checks(manifest: Any, table: DimTable, checks: Sequence[tuple[Dim, str]], tensors: Sequence[RelayExpr], by_value: int, scope: Any) -> None:
+    """Binds a shape function that gives nothing and makes ``checks``, over the sizes (``by_value`` 1: the elements) of ``tensors``."""
+    params = [Var(f"t{k}", t.checked_type) for k, t in enumerate(tensors)]
+    for p in params:
+        p._checked_type = p.type_annotation
+    nothing = Function(params, typed_tuple([]), TupleType([]), (), DictAttrs({"Primitive": 1}))
+    program = assemble(table, [], checks)
+    manifest.let(scope, "_checks", vm.shape_func(nothing, typed_tuple(tensors), typed_tuple([]), [by_value] * len(tensors), program), TupleType([]))
 
 
 def _sizes(manifest: Any, tensor: RelayExpr, scope: Any) -> Var:

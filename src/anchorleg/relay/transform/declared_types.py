@@ -7,18 +7,14 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from ...ir.attrs import DictAttrs
 from ...ir.expr import GlobalVar, RelayExpr
 from ...ir.op import Op
 from ...ir.type import FuncType, TensorType, TupleType, Type
 from ..adt import Constructor
-from ..expr import Call, RefRead, Tuple, Var
-from ..function import Function
-from ..op import vm
+from ..expr import Call, RefRead, Var
 from ..op.shape_func.dims import Dim, DimTable
-from ..op.shape_func.program import assemble
 from ..op.shape_func.registry import Known, flatten_types
-from .declared_shapes import tensors_of
+from .declared_shapes import let_checks, tensors_of
 
 
 def _open(known: Known, wanted: Any) -> list[tuple[int, int]]:
@@ -52,18 +48,7 @@ def check(manifest: Any, atom: RelayExpr, asked: Sequence[Sequence[tuple[int, Di
         if sizes:
             checks += [(table.equal(table.atom("dim", len(used), axis), size), f"{text}: a size is not the {size} of its type") for axis, size in sizes]
             used.append(tensor)
-    params = [Var(f"t{i}", t.checked_type) for i, t in enumerate(used)]
-    for p in params:
-        p._checked_type = p.type_annotation
-    nothing = Function(params, _typed_tuple([]), TupleType([]), (), DictAttrs({"Primitive": 1}))
-    program = assemble(table, [], checks)
-    manifest.let(scope, "_checks", vm.shape_func(nothing, _typed_tuple(used), _typed_tuple([]), [0] * len(used), program), TupleType([]))
-
-
-def _typed_tuple(fields: Sequence[RelayExpr]) -> Tuple:
-    new = Tuple(fields)
-    new._checked_type = TupleType([f.checked_type for f in fields])
-    return new
+    let_checks(manifest, table, checks, used, 0, scope)
 
 
 def before(manifest: Any, old: RelayExpr, new: RelayExpr, scope: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Iterator
 from ...ir.expr import GlobalVar, RelayExpr
 from ...ir.module import IRModule
 from ...ir.op import Op
-from ...ir.type import FuncType, TensorType, TupleType, Type
+from ...ir.type import FuncType, TensorType, Type, flatten_types
 from ...support.errors import TargetError
 from ...target.virtual_device import UNCONSTRAINED, CompilationConfig, VirtualDevice, default_to, join
 from ..adt import Constructor
@@ -66,14 +66,7 @@ def callee_of(call: Call) -> tuple[RelayExpr, tuple[RelayExpr, ...]]:
 
 def is_copyable(ty: Any) -> bool:
     """Whether values of a type can move between devices: tensors and tuples of them, but not data types, references and functions."""
-    stack = [ty]
-    while stack:
-        t = stack.pop()
-        if isinstance(t, TupleType):
-            stack.extend(t.fields)
-        elif not isinstance(t, TensorType):
-            return False
-    return True
+    return all(isinstance(t, TensorType) for t in flatten_types(ty))
 
 
 class Domains:

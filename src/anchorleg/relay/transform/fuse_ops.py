@@ -22,7 +22,7 @@ from ...ir.node import Node
 from ...ir.op import Op, OpPattern
 from ...ir.structural import structural_equal
 from ...ir.transform import ModulePass, Pass, PassContext, PassInfo, register_pass
-from ...ir.type import FuncType, TensorType, TupleType
+from ...ir.type import FuncType, TensorType, TupleType, flatten_types
 from ...ir.visit import Walker, post_order
 from ..adt import Match
 from ..expr import Call, Constant, If, Tuple, TupleGetItem, Var
@@ -111,14 +111,7 @@ def _call_pattern(call: Call) -> int:
 
 def is_static(ty: Any) -> bool:
     """Whether a tensor type, or every tensor in a tuple type, has a known shape."""
-    stack = [ty]
-    while stack:
-        t = stack.pop()
-        if isinstance(t, TupleType):
-            stack.extend(t.fields)
-        elif isinstance(t, TensorType) and not t.is_static:
-            return False
-    return True
+    return all(t.is_static for t in flatten_types(ty) if isinstance(t, TensorType))
 
 
 def _all_tensors(tuple_value: RelayExpr) -> bool:

@@ -113,10 +113,7 @@ class _Lifter(Walker):
     def visit_default(self, node: Any) -> Any:
         if not descends(node):
             return node
-        kids = node.children()
-        results = yield kids
-        table = {id(k): r for k, r in zip(kids, results)}
-        return _typed_like(node, node.map_children(lambda c: table[id(c)]))
+        return _typed_like(node, (yield from super().visit_default(node)))
 
     def visit_Var(self, var: Var) -> RelayExpr:
         found = self.lifted.get(id(var))

@@ -102,10 +102,7 @@ class _Partitioner(Walker):
     def visit_default(self, node: Any) -> Any:
         if not descends(node) or isinstance(node, Function) and node.get_attr("Composite") is not None:
             return node
-        kids = node.children()
-        results = yield kids
-        table = {id(k): r for k, r in zip(kids, results)}
-        return carry_type(node, node.map_children(lambda c: table[id(c)]))
+        return carry_type(node, (yield from super().visit_default(node)))
 
     def _part(self, region: AnnotatedRegion) -> _RegionFunction:
         return self._parts.setdefault(region, _RegionFunction())

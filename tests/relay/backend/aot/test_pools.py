@@ -10,22 +10,14 @@ import pytest
 from anchorleg import relay
 from anchorleg.contrib.aot_executor import AotModule
 from anchorleg.ir.memory_pools import ConstantMemoryPools, ConstantPoolInfo, PoolInfoProperties, WorkspaceMemoryPools, WorkspacePoolInfo
-from anchorleg.ir.module import IRModule
 from anchorleg.relay.backend import Executor, Runtime
 from anchorleg.runtime import cpu
 from anchorleg.support.errors import AnchorlegError, ArgumentError, BuildError, TargetError, TypeMismatchError
 from anchorleg.target import Target
 
+from .test_build import C_API, chain
+
 RNG = np.random.default_rng(0)
-C_API = {"interface-api": "c", "unpacked-api": True}
-
-
-def chain(depth=4, size=64):
-    x = relay.var("x", shape=(1, size), dtype="float32")
-    y = x
-    for _ in range(depth):
-        y = relay.nn.relu(relay.nn.dense(y, relay.const((RNG.standard_normal((size, size)) / 8).astype("float32"))))
-    return IRModule.from_expr(relay.Function([x], y))
 
 
 def build(workspace=None, constants=None, options=C_API, target="c", mod=None):

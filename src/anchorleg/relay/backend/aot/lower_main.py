@@ -19,7 +19,7 @@ from ....ir.attrs import DictAttrs
 from ....ir.expr import GlobalVar, IntImm, RelayExpr
 from ....ir.module import IRModule
 from ....ir.transform import ModulePass, Pass, PassContext, PassInfo
-from ....ir.type import PointerType, PrimType, TensorType, TupleType, Type
+from ....ir.type import PointerType, PrimType, TensorType, TupleType, Type, flatten_types
 from ....ir.visit import Walker
 from ....support.errors import UnsupportedOpError
 from ....support.names import sanitize
@@ -216,17 +216,10 @@ class _Copy:
 
 def _tensors(t: Type) -> list[TensorInfo]:
     """The tensors of a type, nested tuples laid out flat."""
-    found: list[TensorInfo] = []
-    stack = [t]
-    while stack:
-        each = stack.pop()
-        if isinstance(each, TupleType):
-            stack.extend(reversed(each.fields))
-        elif isinstance(each, TensorType) and each.is_static:
-            found.append(TensorInfo(each.concrete_shape, each.dtype))
-        else:
+    for each in flatten_types(t):
+        if not isinstance(each, TensorType) or not each.is_static:
             raise UnsupportedOpError(f"AOTLowerMain: tensors of known shape are expected, got {each}")
-    return found
+    return [TensorInfo(each.concrete_shape, each.dtype) for each in flatten_types(t)]
 
 
 def _callee(node: RelayExpr) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple, Sequence
 
-from ....ir.type import TensorType, TupleType
+from ....ir.type import flatten_types
 from .dims import Dim, DimTable
 
 FitRule = Callable[["ShapeCase"], None]
@@ -107,19 +107,6 @@ def value_rule(*names: str) -> Callable[[ValueRule], ValueRule]:
         return rule
 
     return register
-
-
-def flatten_types(ty: Any) -> list[TensorType]:
-    """The tensors of a type."""
-    found: list[TensorType] = []
-    stack = [ty]
-    while stack:
-        t = stack.pop()
-        if isinstance(t, TupleType):
-            stack.extend(reversed(t.fields))
-        else:
-            found.append(t)
-    return found
 
 
 __all__ = ["FIT_RULES", "Known", "MOST_VALUES", "NeedsValue", "SHAPE_RULES", "ShapeCase", "VALUE_RULES", "fit_rule", "flatten_types", "shape_rule", "value_rule"]
